@@ -65,3 +65,81 @@ $(O)/%.o: %.c Makefile
 	$(say) CC $<
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# The example stands alone: what a user would compile by hand. Its path is the one the
+# documentation uses, so a link is left beside the source.
+$(O)/workload: $(wildcard tests/example/*.c) $(wildcard tests/example/*.h)
+	$(say) CC $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ tests/example/*.c
+	$(Q)ln -sf ../../$@ tests/example/workload
+
+$(O)/tests/%: $(O)/tests/unit/%.o $(UNIT_LIB) $(LIB) $(O)/tests/example/pages.o
+	$(say) LINK $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+
+$(O)/bench/%: $(O)/bench/%.o $(LIB)
+	$(say) LINK $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+
+deps:  ## install the Debian packages that are missing (not as root: list them)
+	$(Q)tools/deps
+
+demo: ensure-deps  ## build, then squeeze the example workload: here, else in a virtual machine
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tools/demo
+
+check: ensure-deps  ## all tests: unit, command line, this kernel, virtual machines
+	$(Q)$(MAKE) --no-print-directory all unit-programs san-programs
+	$(Q)tests/run unit san cli live vm
+
+check-unit: unit-programs san-programs  ## unit tests, plain and sanitised
+	$(Q)tests/run unit san
+
+check-cli: all  ## black-box tests of the command line
+	$(Q)tests/run cli
+
+check-live: all  ## tests on this machine's kernel (root)
+	$(Q)tests/run live
+
+check-vm: all  ## the whole product on real cgroup v2 memory, kernels 6.1 and 6.12
+	$(Q)tests/run vm
+
+check-bare:  ## deps, build, unit and command-line tests in a fresh minimal Debian 12
+	$(Q)tools/check-bare
+
+bench: all $(patsubst bench/%.c,$(O)/bench/%,$(wildcard bench/*.c))  ## speed, as ratios
+	$(Q)for b in $(filter $(O)/bench/%,$^); do echo "# $$b"; $$b; done
+
+fmt:  ## format the C files
+	$(Q)clang-format -i $(C_FILES)
+
+lint: ## format, layering of includes, sizes of files and functions
+	$(Q)tests/lint/lint $(C_FILES)
+
+install: all  ## install under DESTDIR and prefix
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/analyzer/configs
+	install -m 755 $(O)/analyzer $(DESTDIR)$(bindir)/analyzer
+	install -m 644 configs/* $(DESTDIR)$(datadir)/analyzer/configs
+
+uninstall:  ## remove what install put there
+	rm -f $(DESTDIR)$(bindir)/analyzer
+	rm -rf $(DESTDIR)$(datadir)/analyzer
+
+clean:  ## remove what was built (the kernels' cache stays: rm -r build)
+	rm -rf $(filter-out build/vm build/bare,$(wildcard build/*)) tests/example/workload
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+.PHONY: ensure-deps unit-programs san-programs
+ensure-deps:
+	$(Q)tools/deps --check >/dev/null 2>&1 || tools/deps
+
+unit-programs: $(UNIT)
+
+san-programs:
+	$(Q)$(MAKE) --no-print-directory SAN=address,undefined unit-programs
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -75,6 +75,12 @@ void log_msg(struct log *log, enum log_level level, const char *fmt, ...)
 	emit(log, level, level == LOG_WARN ? "analyzer: warning: " : "analyzer: ", text);
 }
 
+void log_status(struct log *log, const char *text)
+{
+	write_line(log->term_fd, log->has_status_line ? "\r\033[K" : "", text);
+	log->has_status_line = false;
+}
+
 void log_err(struct log *log, enum log_level level, const struct err *err)
 {
 	char text[sizeof(err->msg)];

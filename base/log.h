@@ -30,5 +30,8 @@ void log_set_file(struct log *log, int take_fd);
  * become '?'. LOG_NOTE is what a run says by default, LOG_INFO needs -v. */
 void log_msg(struct log *log, enum log_level level, const char *fmt, ...) _printf_(3, 4);
 
+/* A line of its own without prefix, to the terminal only: the state of what goes on. */
+void log_status(struct log *log, const char *text);
+
 /* The error's message, and its hint on a line of its own. */
 void log_err(struct log *log, enum log_level level, const struct err *err);

@@ -33,6 +33,7 @@ struct run_begin {
 	const char *command_json;
 	const char *started_at; /* ISO 8601, Z */
 	int64_t started_mono_ns;
+	int64_t period_ns; /* of the sampler */
 	int repeat_index; /* 0, 1, … */
 	int run_order;    /* 0, 1, … within the session */
 	const char *compressor;       /* read back from zswap; NULL = none */

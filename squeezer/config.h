@@ -31,7 +31,7 @@ struct squeezer_config {
 	char law[32]; /* "step", …; only with MODE_DYNAMIC */
 	enum knob knob;
 	struct amount init_limit; /* 0 bytes = none */
-	struct amount min_limit;  /* 0 bytes = none */
+	struct amount min_limit;  /* 0 bytes = none; NUM_MAX = never squeeze */
 	struct amount max_limit;  /* NUM_MAX = none; the ancestor's 2^50 and more too */
 	double delay_s;           /* no squeezing before this time after exec */
 	double squeeze_max_pct;
@@ -41,7 +41,7 @@ struct squeezer_config {
 	int64_t tick_ns;
 	double stall_budget; /* fraction */
 	int64_t max_step_bytes;
-	struct amount headroom; /* bytes -1 = automatic */
+	struct amount headroom; /* bytes -1 = automatic ("auto") */
 	enum limit_phase limit_phase;
 	int protect_percentile; /* 0 = find mode */
 	/* staticsweep: percentages below the baseline's peak, in the file's order. */
@@ -49,6 +49,10 @@ struct squeezer_config {
 	double range_pct[CONFIG_RANGE_MAX];
 	bool notes_reclaimer; /* `reclaimer`/`reclaimer_file` were given and are ignored */
 };
+
+/* "512M", "max" or "80%" (of the baseline's peak); also for --limit. Returns 0, -EINVAL or
+ * -ERANGE, and writes *ret only on success. */
+int amount_parse(const char *text, struct amount *ret);
 
 void config_init_default(struct squeezer_config *cfg, enum squeeze_mode mode);
 
@@ -62,10 +66,11 @@ int config_parse(struct squeezer_config *cfg, const char *path, const char *text
 /* True when the run needs a baseline's peak first: a sweep, or a size in percent. */
 bool config_needs_baseline(const struct squeezer_config *cfg);
 
-/* Turns percentages into bytes. */
+/* Turns percentages into bytes. A minimum that then lies above the maximum is lowered to it. */
 void config_resolve(struct squeezer_config *cfg, int64_t baseline_peak_bytes);
 
-/* The effective configuration as one JSON object, every key with its value. */
+/* The effective configuration as one JSON object: every key that has a value and that the mode
+ * knows, so that config_parse accepts it; reclaimer and reclaimer_file are left out. */
 void config_to_json(const struct squeezer_config *cfg, struct str *out);
 
 /* For each key: value in this configuration (or the default when cfg is NULL), unit, range,

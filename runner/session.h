@@ -1,0 +1,50 @@
+/*
+ * One invocation of analyzer: plans the runs, holds what they share, executes them in order.
+ *
+ * session_run does all of it: group placement, guard, results directory, database, runs, and
+ * puts the machine back. It prints nothing but through the log; progress goes to a callback.
+ * Runs on the caller's thread with its own event loop; takes over signals until it returns.
+ */
+#pragma once
+
+#include "base/log.h"
+#include "squeezer/config.h"
+
+/* What is shown while a run goes on. Unknown figures are -1 or NAN. */
+struct progress {
+	const char *run_name;
+	int run_index, run_count;
+	const char *phase; /* starting, baseline, growing, squeezing, holding, finishing */
+	int64_t elapsed_ns;
+	int64_t usage_bytes, peak_bytes, limit_bytes;
+	double fault_rate, stall_full;
+};
+
+struct session_opts {
+	char *const *argv;
+	int64_t period_ns;
+	const char *output_dir; /* NULL: a new name */
+	bool is_output_forced;
+	const struct squeezer_config *cfg; /* NULL: baseline */
+	const char *config_path;           /* the -r file, copied into the results; NULL = none */
+	int repeat;                        /* ≥ 1 */
+	const char *user, *stdin_path;
+	int64_t timeout_ns; /* 0 = none */
+	bool is_dry_run;
+	const char *cgroup_parent, *cgname, *cgpath;
+	const struct root *root;
+	struct log *log;
+	void (*on_progress)(void *ctx, const struct progress *p);
+	void *ctx;
+};
+
+struct session_result {
+	char dir[512];   /* the results directory; "" = none was made */
+	int exit_status; /* as the manual's table says */
+};
+
+/*
+ * 0: the runs were executed, exit_status is theirs. Negative: analyzer failed (status 125) or a
+ * run could not be executed; exit_status says which, dir is set if there is something to report.
+ */
+int session_run(const struct session_opts *opts, struct session_result *ret, struct err *err);

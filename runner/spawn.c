@@ -1,0 +1,184 @@
+#include "runner/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sched.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+/* Statuses of the shell's convention, as env(1), timeout(1) and nohup(1) give them. */
+#define EXIT_NOT_EXECUTABLE 126
+#define EXIT_NOT_FOUND 127
+
+struct identity {
+	bool is_set;
+	uid_t uid;
+	gid_t gid;
+	char name[64], home[256], shell[256];
+};
+
+static int find_user(struct identity *ret, const char *name, struct err *err)
+{
+	const struct passwd *pw;
+
+	*ret = (struct identity){0};
+	if (!name)
+		return 0;
+	errno = 0;
+	pw = getpwnam(name);
+	if (!pw)
+		return err_set(err, -EINVAL, "--user %s: no such user", name);
+	ret->is_set = true;
+	ret->uid = pw->pw_uid;
+	ret->gid = pw->pw_gid;
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", pw->pw_name);
+	(void)snprintf(ret->home, sizeof(ret->home), "%s", pw->pw_dir);
+	(void)snprintf(ret->shell, sizeof(ret->shell), "%s", pw->pw_shell);
+	return 0;
+}
+
+/* -- in the child: everything up to exec; a failure is sent as errno --------------------------- */
+
+static int status_of(int code)
+{
+	return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+static _Noreturn void fail(int exec_fd)
+{
+	int code = errno;
+
+	(void)!write(exec_fd, &code, sizeof(code));
+	_exit(status_of(code));
+}
+
+static void become(const struct identity *id, int exec_fd)
+{
+	if (!id->is_set)
+		return;
+	if (initgroups(id->name, id->gid) < 0 || setgid(id->gid) < 0 || setuid(id->uid) < 0 ||
+	    setenv("HOME", id->home, 1) < 0 || setenv("SHELL", id->shell, 1) < 0 ||
+	    setenv("USER", id->name, 1) < 0 || setenv("LOGNAME", id->name, 1) < 0)
+		fail(exec_fd);
+}
+
+static void open_stdin(const char *path, int exec_fd)
+{
+	int fd;
+
+	if (!path)
+		return;
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
+		fail(exec_fd);
+	if (fd != STDIN_FILENO)
+		close(fd);
+}
+
+static _Noreturn void child(const struct spawn_opts *o, const struct identity *id, int gate_fd,
+			    int exec_fd)
+{
+	char byte;
+
+	(void)signal(SIGPIPE, o->ignores_sigpipe ? SIG_IGN : SIG_DFL);
+	(void)sigprocmask(SIG_SETMASK, &o->sigmask, NULL);
+	open_stdin(o->stdin_path, exec_fd);
+	become(id, exec_fd);
+	/* End of file: analyzer is gone or has given up. */
+	if (read(gate_fd, &byte, 1) != 1)
+		_exit(EXIT_NOT_FOUND);
+	(void)execvp(o->argv[0], o->argv);
+	fail(exec_fd);
+}
+
+/* -- in analyzer -------------------------------------------------------------------------------- */
+
+/* fork(), into the group in one step where the kernel can. */
+static pid_t fork_into(const struct cgroup *cg)
+{
+	struct clone_args args = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD};
+	pid_t pid;
+
+	if (!cg || cg->is_fake)
+		return fork();
+	args.cgroup = cg->dirfd;
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	/* ENOENT: the group was made before any controller was ever enabled at the root. */
+	if (pid >= 0 || (errno != ENOSYS && errno != ENOENT && errno != EINVAL && errno != EPERM))
+		return pid;
+	return fork();
+}
+
+/* The fallback: whoever was not born in the group is moved while it waits at the gate. Written
+ * in every case, since the fork fallback cannot be told from here; moving to where one is does
+ * nothing. */
+static int move_into(const struct cgroup *cg, pid_t pid)
+{
+	char text[16];
+
+	if (!cg)
+		return 0;
+	(void)snprintf(text, sizeof(text), "%d", pid);
+	return cgroup_write(cg, "cgroup.procs", text);
+}
+
+int spawn_gated(struct spawned *ret, const struct spawn_opts *opts, struct err *err)
+{
+	int gate[2] = {-1, -1}, exec[2] = {-1, -1}, r;
+	struct identity id;
+	pid_t pid;
+
+	r = find_user(&id, opts->user, err);
+	if (r < 0)
+		return r;
+	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(exec, O_CLOEXEC) < 0 ||
+	    (pid = fork_into(opts->cg)) < 0) {
+		r = err_errno(err, -errno, "cannot start a process");
+		for (int i = 0; i < 2; i++) {
+			close_fd(&gate[i]);
+			close_fd(&exec[i]);
+		}
+		return r;
+	}
+	if (pid == 0) {
+		close(gate[1]);
+		close(exec[0]);
+		child(opts, &id, gate[0], exec[1]);
+	}
+	close(gate[0]);
+	close(exec[1]);
+	*ret = (struct spawned){.pid = pid, .gate_fd = gate[1], .exec_fd = exec[0]};
+	r = move_into(opts->cg, pid);
+	if (r < 0) {
+		spawn_close(ret);
+		return err_errno(err, r, "cannot put the workload into %s", opts->cg->path);
+	}
+	return 0;
+}
+
+void spawn_open_gate(struct spawned *s)
+{
+	(void)!write(s->gate_fd, "g", 1); /* a child that died is seen by its status */
+	close_fd(&s->gate_fd);
+}
+
+int spawn_exec_result(struct spawned *s, const char *command, int *ret_status, struct err *err)
+{
+	int code = 0;
+	ssize_t n = read(s->exec_fd, &code, sizeof(code));
+
+	close_fd(&s->exec_fd);
+	if (n != sizeof(code))
+		return 0;
+	*ret_status = status_of(code);
+	return err_errno(err, -code, "cannot run %s", command);
+}
+
+void spawn_close(struct spawned *s)
+{
+	close_fd(&s->gate_fd);
+	close_fd(&s->exec_fd);
+}
