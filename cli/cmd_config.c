@@ -70,7 +70,8 @@ int cmd_config(struct cli *cli, int argc, char **argv)
 	if (!path && i != 2)
 		return cli_usage(cli, "config", "config %s: the FILE is missing", word);
 	if (argc > 3)
-		return cli_usage(cli, "config", "config %s: one FILE at a time, not also \"%.200s\"",
-				 word, argv[3]);
+		return cli_usage(cli, "config",
+				 "config %s: one FILE at a time, not also \"%.200s\"", word,
+				 argv[3]);
 	return i == 0 ? check(cli, path) : show(cli, path, i == 2);
 }

@@ -1,6 +1,7 @@
 /* `analyzer [run] [OPTIONS] [--] COMMAND [ARG…]` */
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/root.h"
 #include "cli/cli.h"
 #include "cli/opt.h"
 #include "cli/progress.h"

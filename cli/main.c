@@ -102,5 +102,8 @@ int main(int argc, char **argv)
 	else
 		r = cmd_run(&cli, argc - at + 1, argv + at - 1);
 	log_done(&log);
+	/* A full disk or a closed pipe behind stdout must not look like success. */
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return r ? r : STATUS_FAILED;
 	return r;
 }

@@ -202,7 +202,7 @@ void report_done(struct report *r)
 	memset(r, 0, sizeof(*r));
 }
 
-int report_write(const char *dir, struct str *text, struct str *json, struct err *err)
+int report_build(const char *dir, struct str *text, struct str *json, struct err *err)
 {
 	_cleanup_(report_done) struct report r = {0};
 	int res = report_load(&r, dir, err);

@@ -3,7 +3,8 @@
  * findings, and everything that stands in the way of trusting them. Text and JSON are two views
  * of this one object; nothing in it comes from anywhere but the directory.
  *
- * Life: report_load -> report_text, report_json -> report_done. report_write does all of it.
+ * Life: report_load -> report_text, report_json -> report_done. report_build does all of it,
+ * report_save keeps the result beside the data.
  * Errors: as store/read.h; a directory without a single run is -ENOENT.
  */
 #pragma once
@@ -54,8 +55,11 @@ void report_done(struct report *r);
 void report_text(const struct report *r, struct str *out);
 void report_json(const struct report *r, struct str *out);
 
-/* report.txt and summary.json of a results directory, whatever state it is in. */
-int report_write(const char *dir, struct str *text, struct str *json, struct err *err);
+/* The text and the JSON of a results directory, whatever state it is in. */
+int report_build(const char *dir, struct str *text, struct str *json, struct err *err);
+
+/* Writes them into the directory as report.txt and summary.json, owned as the directory is. */
+int report_save(const char *dir, const struct str *text, const struct str *json, struct err *err);
 
 /* v / base - 1 of a figure; NAN when either is missing or base is 0. */
 double figure_change(const struct run_group *g, const struct run_group *base, enum figure_id id);

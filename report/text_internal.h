@@ -1,6 +1,7 @@
 /*
  * What the parts of the text report share: text.c (the order of things and the sentences),
- * text_figures.c (figures with their definitions), text_tables.c (one line per setting).
+ * text_figures.c (figures with their definitions), text_tables.c (one line per setting),
+ * text_trust.c (what stands in the way of trusting them).
  */
 #pragma once
 
@@ -18,3 +19,9 @@ void text_figures(struct str *out, enum figure_section section,
 void text_table_memory(struct str *out, const struct report *r);
 void text_table_cost(struct str *out, const struct report *r);
 void text_table_best(struct str *out, const struct report *r);
+
+/* Losses, warnings, events, the machine, and the figures on recording itself; then the host's. */
+void text_trust(struct str *out, const struct report *r, const struct run_group *const cols[],
+		size_t n);
+
+const char *text_run_name(const struct run_view *v);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <json-c/json.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

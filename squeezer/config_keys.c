@@ -13,8 +13,8 @@ static const char *const phase_words[] = {"start", "steady", NULL};
 const struct config_key config_keys[] = {
 	{.name = "mode", .type = KEY_WORD, .modes = ALL, .offset = AT(mode), .words = mode_words,
 	 .help = "What the squeezer does. static: one run under the limit init_limit. staticsweep: "
-		 "a baseline run, then one run for each percentage of params_ranges. dynamic: a law "
-		 "finds the limit while the workload runs."},
+		 "a baseline run, then one run for each percentage of params_ranges. dynamic: a "
+		 "law finds the limit while the workload runs."},
 	{.name = "law", .type = KEY_LAW, .modes = 1u << MODE_DYNAMIC, .offset = AT(law),
 	 .help = "The rule that decides at each tick in mode dynamic; see `analyzer list laws`."},
 	{.name = "knob", .type = KEY_WORD, .modes = ALL, .offset = AT(knob), .words = knob_words,
@@ -50,20 +50,20 @@ const struct config_key config_keys[] = {
 	 .offset = AT(pf_rate_watermark), .min = 1, .max = 1e9, .factor = 1,
 	 .unit = "major faults per second",
 	 .help = "A higher fault rate ends the squeezing and raises the limit. What a fault costs "
-		 "depends on the swap device: 10000/s is a tenth of one CPU with zswap and more than "
-		 "a disk can do."},
+		 "depends on the swap device: 10000/s is a tenth of one CPU with zswap and more "
+		 "than a disk can do."},
 	{.name = "params_ranges", .type = KEY_RANGES, .modes = 1u << MODE_STATICSWEEP,
 	 .help = "Mode staticsweep, required: a list of objects {\"with_baseline\": 0 or 1, "
-		 "\"param\": \"memory\", \"range\": [numbers]}. Each number, more than 0 and less than "
-		 "100, makes a run whose limit lies so many percent below the baseline's peak. The "
+		 "\"param\": \"memory\", \"range\": [numbers]}. Each number, more than 0 and less "
+		 "than 100, makes a run whose limit lies so many percent below the baseline's peak. The "
 		 "baseline is always run, with_baseline has no effect."},
 	{.name = "tick_ms", .type = KEY_TICK, .modes = ALL, .offset = AT(tick_ns), .min = 10,
 	 .max = 10000, .factor = 1e6, .unit = "milliseconds",
 	 .help = "How often the squeezer looks. Law step decides at the sampling period (-s)."},
 	{.name = "stall_budget_pct", .type = KEY_NUMBER, .modes = ALL, .offset = AT(stall_budget),
 	 .max = 100, .factor = 0.01, .unit = "percent of the time",
-	 .help = "When tasks stall on memory for more than this share (PSI), squeezing ends and the "
-		 "limit is raised."},
+	 .help = "When tasks stall on memory for more than this share (PSI), squeezing ends and "
+		 "the limit is raised."},
 	{.name = "max_step", .type = KEY_SIZE, .modes = ALL, .offset = AT(max_step_bytes),
 	 .min = 256 * 1024,
 	 .help = "The most that is asked of the kernel in one write."},

@@ -453,7 +453,7 @@ static int check_version(struct reader *r, const char *dir, struct err *err)
 		return err_hint(err, "read it with the analyzer that recorded it, or a newer one");
 	}
 	if (version < 1)
-		return err_set(err, -ENOENT, "%s/profile.db was not made by analyzer, or recording "
+		return err_set(err, -EINVAL, "%s/profile.db was not made by analyzer, or recording "
 			       "ended before its first table", dir);
 	return 0;
 }

@@ -2,12 +2,13 @@
  * The read side of profile.db: rows and series of a results directory as plain data.
  *
  * Life: reader_open -> reader_load_... (any number, any order) -> reader_close. Everything loaded
- * is owned by the caller and outlives the reader. Nothing is ever written to the directory: the
+ * is owned by the caller and outlives the reader. Nothing of the data is ever written: the
  * file may still be being recorded (WAL), its recorder may have been killed (a log is left beside
  * it), or the directory may be read-only; each load sees one consistent state. A column or a
  * table that an older file does not have reads as NULL or as no rows.
  *
- * Errors: -ENOENT (no such directory, or not one of ours), -EPROTO (newer schema), -EIO.
+ * Errors: -ENOENT, -ENOTDIR, -EINVAL (no such directory, or not one of ours), -EPROTO (newer
+ * schema), -EACCES, -EIO.
  */
 #pragma once
 

@@ -44,7 +44,8 @@ static int sqlite_error(sqlite3 *db, int rc, const char *path, struct err *err)
 	const char *text = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
 
 	if (rc == SQLITE_NOTADB)
-		return err_set(err, -EIO, "%s is not a database: it is damaged or not ours", path);
+		return err_set(err, -EINVAL, "%s is not a database: it is damaged or not ours",
+			       path);
 	return err_set(err, rc == SQLITE_NOMEM ? -ENOMEM : -EIO, "cannot read %s: %s", path, text);
 }
 

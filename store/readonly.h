@@ -18,6 +18,6 @@ struct db_copy {
 };
 
 /* Opens DIR/profile.db; *copy is to be released after *ret is closed, also after a failure
- * (zero-initialise it). Errors: -ENOENT, -ENOTDIR, -EACCES, -EIO (not a database, damaged). */
+ * (zero-initialise it). Errors: -ENOENT, -ENOTDIR, -EACCES, -EINVAL (no database), -EIO. */
 int db_open_readonly(sqlite3 **ret, struct db_copy *copy, const char *dir, struct err *err);
 void db_copy_done(struct db_copy *copy);

@@ -139,18 +139,29 @@ static void link_latest(const struct resdir *d)
 		(void)unlink(tmp);
 }
 
+static int open_made(struct resdir *ret, const char *path, struct err *err)
+{
+	struct resdir d = {.uid = env_id("SUDO_UID"), .gid = env_id("SUDO_GID")};
+
+	d.dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d.dirfd < 0)
+		return err_errno(err, -errno, "cannot open the results directory %s", path);
+	(void)snprintf(d.path, sizeof(d.path), "%s", path);
+	*ret = d;
+	return 0;
+}
+
 int resdir_create(struct resdir *ret, const char *path, bool force, const char *workload,
 		  struct err *err)
 {
-	struct resdir d = {.dirfd = -1, .uid = env_id("SUDO_UID"), .gid = env_id("SUDO_GID")};
+	struct resdir made = {.dirfd = -1}, d;
 	int r;
 
-	r = path ? make_named(&d, path, force, err) : make_unique(&d, workload, err);
+	r = path ? make_named(&made, path, force, err) : make_unique(&made, workload, err);
+	if (r == 0)
+		r = open_made(&d, made.path, err);
 	if (r < 0)
 		return r;
-	d.dirfd = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (d.dirfd < 0)
-		return err_errno(err, -errno, "cannot open the results directory %s", d.path);
 	r = hand_over(&d, d.dirfd);
 	if (r < 0) {
 		resdir_close(&d);

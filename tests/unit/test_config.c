@@ -169,7 +169,8 @@ static const struct refusal {
 	 NULL},
 	{"{\"mode\":\"dynamic\",\"delay\":\"3\"}", ":1:27: key \"delay\": \"3\" is not a number",
 	 "without quotes"},
-	{"{\"mode\":\"dynamic\",\"delay\":true}", ":1:27: key \"delay\": true is not a number", NULL},
+	{"{\"mode\":\"dynamic\",\"delay\":true}", ":1:27: key \"delay\": true is not a number",
+	 NULL},
 	{"{\"mode\":\"dynamic\",\"delay\":[1]}", ":1:27: key \"delay\": a list is not a number",
 	 NULL},
 	{"{\"mode\":\"dynamic\",\"reclaimer\":1}", ":1:31: key \"reclaimer\": 1 is not a string",
@@ -194,11 +195,13 @@ static const struct refusal {
 	 ":1:2: key \"law\" has no meaning in mode static", "mode dynamic"},
 	{"{\"mode\":\"dynamic\",\"params_ranges\":[]}",
 	 ":1:19: key \"params_ranges\" has no meaning in mode dynamic", "mode staticsweep"},
-	{"{\"mode\":\"static\"}", ":1:9: mode static needs the key \"init_limit\", its limit", NULL},
+	{"{\"mode\":\"static\"}",
+	 ":1:9: mode static needs the key \"init_limit\", its limit", NULL},
 	{"{\"mode\":\"static\",\"init_limit\":0}",
 	 ":1:31: key \"init_limit\": 0 is no limit, and mode static needs one", NULL},
 	{"{\"mode\":\"static\",\"init_limit\":1125899906842624}",
-	 ":1:31: key \"init_limit\": 1125899906842624 is no limit, and mode static needs one", NULL},
+	 ":1:31: key \"init_limit\": 1125899906842624 is no limit, and mode static needs one",
+	 NULL},
 	{"{\"mode\":\"static\",\"init_limit\":\"0%\"}",
 	 ":1:31: key \"init_limit\": \"0%\" is no limit, and mode static needs one", NULL},
 	{"{\"mode\":\"static\",\"init_limit\":\"1G\",\"knob\":\"memory.reclaim\"}",
@@ -244,7 +247,8 @@ static const struct refusal {
 	 NULL},
 	{"{\"mode\":\"staticsweep\",\"params_ranges\":[{\"range\":[\"2\"]}]}",
 	 ":1:50: key \"range\": \"2\" is not a number", NULL},
-	{"{\"mode\":\"staticsweep\",\"params_ranges\":[{\"param\":\"memory\",\"param\":\"memory\"}]}",
+	{"{\"mode\":\"staticsweep\",\"params_ranges\":[{\"param\":\"memory\","
+	 "\"param\":\"memory\"}]}",
 	 ":1:58: key \"param\" is given twice", NULL},
 	/* JSON itself */
 	{"", ": the file is empty", "{\"mode\": \"dynamic\"}"},
@@ -255,8 +259,14 @@ static const struct refusal {
 	{"hello", ":1:1: hello is no value of JSON", NULL},
 	{"{\"mode\":\"dynamic\",\"mode\":\"dynamic\"}", ":1:19: key \"mode\" is given twice", NULL},
 	{"{\"mode\":\"dynamic\",\"m\\u006fde\":1}", ":1:19: key \"mode\" is given twice", NULL},
+	{"{\"\\ud83d\\ude00\":1,\"\xf0\x9f\x98\x80\":1}", /* U+1F600, written twice */
+	 ":1:18: key \"\xf0\x9f\x98\x80\" is given twice", NULL},
 	{"{\"mode\":\"dynamic\",\"delay\":1e999}",
 	 ":1:27: key \"delay\": 1e999 is too large a number", NULL},
+	{"{\"mode\":\"dynamic\",\"delay\":1e308}",
+	 ":1:27: key \"delay\": 1e308 is too large a number", NULL},
+	{"{\"mode\":\"dynamic\",\"delay\":9e307}",
+	 ":1:27: key \"delay\": 9e307 is out of range; 0 … 3600 (seconds)", NULL},
 	{"{\"mode\":\"dynamic\",\"delay\":0.001e312}",
 	 ":1:27: key \"delay\": 0.001e312 is too large a number", NULL},
 	{"{\"mode\":\"dynamic\",\"delay\":0.001e310}",
@@ -269,7 +279,8 @@ static const struct refusal {
 	 ":1:27: key \"delay\": Infinity is no value of JSON", "finite"},
 	{"{\"mode\":\"dynamic\",\"delay\":-Infinity}",
 	 ":1:27: key \"delay\": -Infinity is not a number of JSON", "finite"},
-	{"{\"mode\":\"dynamic\",\"delay\":012}", ":1:27: key \"delay\": 012 is not a number of JSON",
+	{"{\"mode\":\"dynamic\",\"delay\":012}",
+	 ":1:27: key \"delay\": 012 is not a number of JSON",
 	 NULL},
 	{"{\"mode\":\"dynamic\",\"delay\":1.}", ":1:27: key \"delay\": 1. is not a number of JSON",
 	 NULL},
@@ -279,7 +290,8 @@ static const struct refusal {
 	 ":1:27: key \"delay\": 0x1F is not a number of JSON", NULL},
 	{"{\"mode\":\"dynamic\",\"delay\":5s}", ":1:27: key \"delay\": 5s is not a number of JSON",
 	 NULL},
-	{"{\"mode\":\"dynamic\",\"delay\":+1}", ":1:27: key \"delay\": + is no value of JSON", NULL},
+	{"{\"mode\":\"dynamic\",\"delay\":+1}",
+	 ":1:27: key \"delay\": + is no value of JSON", NULL},
 	{"{'mode':1}", ":1:2: single quotes are not JSON", "double quotes"},
 	{"{\"mode\":'dynamic'}", ":1:9: single quotes are not JSON", "double quotes"},
 	{"{mode:1}", ":1:2: a key in double quotes is expected", NULL},
@@ -368,6 +380,15 @@ static void bounds(void **state)
 	s.data[JSON_DEPTH_MAX] = '[';
 	assert_int_equal(json_scan(&scan, "f", s.data, s.len, &err), -EINVAL);
 	assert_string_equal(err.msg, "f:1:17: nested more than 16 levels deep");
+	json_scan_done(&scan);
+
+	/* Lists beside one another are not nested. */
+	str_done(&s);
+	str_add(&s, "[[]");
+	for (int i = 0; i < 2 * JSON_DEPTH_MAX; i++)
+		str_add(&s, ",[]");
+	str_add(&s, "]");
+	assert_int_equal(json_scan(&scan, "f", s.data, s.len, &err), 0);
 	json_scan_done(&scan);
 
 	str_done(&s);

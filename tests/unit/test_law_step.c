@@ -160,6 +160,24 @@ static void fails(void **state)
 	}
 }
 
+/* An outcome counts once, also when the tick that saw it ended in a hold for another reason. */
+static void counts_once(void **state)
+{
+	struct ctx c = begin();
+	struct observation obs = quiet();
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(see(&c, &obs), ACTION_TIGHTEN); /* 1, 2, 3 % */
+	obs.has_last = true;
+	obs.last = OUTCOME_ERROR;
+	obs.floor_bytes = obs.usage_bytes;
+	assert_int_equal(see(&c, &obs), ACTION_HOLD); /* 2 % */
+	obs.floor_bytes = 10 * MIB;
+	assert_int_equal(see(&c, &obs), ACTION_TIGHTEN); /* 3 % again, not 1 */
+	assert_int_equal(c.v.target_bytes, 970 * MIB);
+}
+
 /* What the squeezer left undone changes nothing. */
 static void skipped(void **state)
 {
@@ -272,6 +290,8 @@ static void growth(void **state)
 	obs.headroom_bytes = 900 * MIB;
 	assert_int_equal(see(&c, &obs), ACTION_RELAX);
 	assert_int_equal(c.v.target_bytes, 1900 * MIB);
+	obs.limit_bytes = 3000 * MIB; /* far enough not to be near */
+	assert_int_equal(see(&c, &obs), ACTION_RELAX);
 	/* Growth is safe to act upon even when the faults are not known. */
 	obs.fault_rate = NAN;
 	assert_int_equal(see(&c, &obs), ACTION_RELAX);
@@ -595,7 +615,9 @@ static struct observation random_observation(uint64_t *s)
 	obs.fault_rate = one_in(s, 12) ? NAN : (double)(rnd(s) % 11000);
 	obs.stall_some = one_in(s, 4) ? NAN : (double)(rnd(s) % 55) / 1000;
 	obs.stall_full = one_in(s, 4) ? NAN : (double)(rnd(s) % 55) / 1000;
-	obs.refault_ratio = one_in(s, 4) ? NAN : (double)(rnd(s) % 1000) / (one_in(s, 8) ? 1 : 9000);
+	obs.refault_ratio = one_in(s, 4) ? NAN : (double)(rnd(s) % 1000) / 9000;
+	if (one_in(s, 8))
+		obs.refault_ratio *= 9000;
 	obs.is_steady = !one_in(s, 8);
 	obs.has_last = !one_in(s, 8);
 	obs.last = one_in(s, 4) ? rnd(s) % 5 : OUTCOME_OK;
@@ -655,15 +677,15 @@ static void any_sequence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table),	   cmocka_unit_test(holds),
-		cmocka_unit_test(grows),	   cmocka_unit_test(fails),
-		cmocka_unit_test(skipped),	   cmocka_unit_test(watermark),
-		cmocka_unit_test(relax_target),	   cmocka_unit_test(stalls),
-		cmocka_unit_test(growth),	   cmocka_unit_test(early_limit),
-		cmocka_unit_test(lowest),	   cmocka_unit_test(knee),
-		cmocka_unit_test(thrashing),	   cmocka_unit_test(plant_converges),
-		cmocka_unit_test(plant_phase),	   cmocka_unit_test(plant_min_and_release),
-		cmocka_unit_test(any_sequence),
+		cmocka_unit_test(table), cmocka_unit_test(holds),
+		cmocka_unit_test(grows), cmocka_unit_test(fails),
+		cmocka_unit_test(counts_once), cmocka_unit_test(skipped),
+		cmocka_unit_test(watermark), cmocka_unit_test(relax_target),
+		cmocka_unit_test(stalls), cmocka_unit_test(growth),
+		cmocka_unit_test(early_limit), cmocka_unit_test(lowest),
+		cmocka_unit_test(knee), cmocka_unit_test(thrashing),
+		cmocka_unit_test(plant_converges), cmocka_unit_test(plant_phase),
+		cmocka_unit_test(plant_min_and_release), cmocka_unit_test(any_sequence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,155 @@
+/* `analyzer report [DIR]`: a results directory as text or JSON on stdout. */
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/opt.h"
+#include "report/report.h"
+#include "store/read.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LATEST "profile.latest"
+
+static const struct opt options[] = {
+	{0, NULL, NULL, "Options"},
+	{'f', "format", "FORMAT", "text (default) or json"},
+	{'h', "help", NULL, "this text"},
+};
+
+static int help(void)
+{
+	(void)fputs("usage: analyzer report [DIR] [--format text|json]\n"
+		    "\n"
+		    "Reports the results directory DIR; without DIR " LATEST " or the newest\n"
+		    "profile.* in the current directory. It may still be being recorded.\n",
+		    stdout);
+	opt_help(options, ARRAY_SIZE(options), stdout);
+	return 0;
+}
+
+static void consider(const char *name, char best[static NAME_MAX + 1], struct timespec *best_at)
+{
+	_cleanup_str_ struct str path = {0};
+	struct stat st;
+
+	if (strncmp(name, "profile.", strlen("profile.")) != 0 || strcmp(name, LATEST) == 0)
+		return;
+	str_addf(&path, "%s/profile.db", name);
+	if (path.failed || stat(path.data, &st) < 0)
+		return;
+	if (best[0] && (st.st_mtim.tv_sec < best_at->tv_sec ||
+			(st.st_mtim.tv_sec == best_at->tv_sec &&
+			 st.st_mtim.tv_nsec <= best_at->tv_nsec)))
+		return;
+	(void)snprintf(best, NAME_MAX + 1, "%s", name);
+	*best_at = st.st_mtim;
+}
+
+/* The directory to report when none was named; says which. */
+static int find_newest(struct cli *cli, char ret[static NAME_MAX + 1], struct err *err)
+{
+	struct timespec at = {0};
+	char target[PATH_MAX];
+	struct dirent *e;
+	ssize_t len;
+	DIR *dir;
+
+	ret[0] = '\0';
+	if (reader_is_results_dir(LATEST)) {
+		len = readlink(LATEST, target, sizeof(target) - 1);
+		target[MAX(len, 0)] = '\0';
+		log_msg(cli->log, LOG_NOTE, "reporting " LATEST "%s%s", len > 0 ? " -> " : "",
+			target);
+		(void)snprintf(ret, NAME_MAX + 1, "%s", LATEST);
+		return 0;
+	}
+	dir = opendir(".");
+	if (!dir)
+		return err_errno(err, -errno, "cannot read the current directory");
+	while ((e = readdir(dir)))
+		consider(e->d_name, ret, &at);
+	(void)closedir(dir); /* nothing was written */
+	if (!ret[0]) {
+		(void)err_set(err, -ENOENT,
+			      "no results here: neither " LATEST " nor another profile.*");
+		return err_hint(err, "name a results directory: analyzer report DIR");
+	}
+	log_msg(cli->log, LOG_NOTE, "reporting %s", ret);
+	return 0;
+}
+
+/* A directory that is none of ours is a mistake in the command line. */
+static int status_of(const struct err *err)
+{
+	return err->code == -ENOENT || err->code == -ENOTDIR || err->code == -EINVAL ?
+		       STATUS_USAGE :
+		       STATUS_FAILED;
+}
+
+static int print_report(struct cli *cli, const char *dir, bool is_json)
+{
+	_cleanup_(report_done) struct report r = {0};
+	_cleanup_str_ struct str out = {0};
+	struct err err;
+
+	if (report_load(&r, dir, &err) < 0)
+		return cli_fail(cli, status_of(&err), &err);
+	if (is_json)
+		report_json(&r, &out);
+	else
+		report_text(&r, &out);
+	if (out.failed) {
+		(void)err_set(&err, -ENOMEM, "no memory for the report of '%s'", dir);
+		return cli_fail(cli, STATUS_FAILED, &err);
+	}
+	return cli_print(cli, out.data);
+}
+
+/* Options may stand before and after DIR: 0 = go on, 1 = help was printed, negative = told. */
+static int parse(struct cli *cli, int argc, char **argv, const char **ret_dir, bool *ret_json)
+{
+	struct opt_parser parser;
+
+	opt_parser_init(&parser, options, ARRAY_SIZE(options));
+	for (optind = 0;;) {
+		int c = getopt_long(argc, argv, parser.shorts, parser.longs, NULL);
+
+		if (c == 'h')
+			return help(), 1;
+		if (c == 'f' && strcmp(optarg, "text") != 0 && strcmp(optarg, "json") != 0)
+			return -cli_usage(cli, "report",
+					  "report --format %.100s: takes text or json", optarg);
+		if (c == 'f')
+			*ret_json = strcmp(optarg, "json") == 0;
+		else if (c != -1)
+			return -cli_usage(cli, "report", "report: wrong option");
+		else if (optind >= argc)
+			return 0;
+		else if (*ret_dir)
+			return -cli_usage(cli, "report", "report: one DIR, not also \"%.200s\"",
+					  argv[optind]);
+		else
+			*ret_dir = argv[optind++];
+	}
+}
+
+int cmd_report(struct cli *cli, int argc, char **argv)
+{
+	char newest[NAME_MAX + 1];
+	const char *dir = NULL;
+	bool is_json = false;
+	struct err err;
+	int r = parse(cli, argc, argv, &dir, &is_json);
+
+	if (r != 0)
+		return r < 0 ? -r : 0;
+	if (!dir) {
+		if (find_newest(cli, newest, &err) < 0)
+			return cli_fail(cli, status_of(&err), &err);
+		dir = newest;
+	}
+	return print_report(cli, dir, is_json);
+}

@@ -1,0 +1,304 @@
+#include "report/text_internal.h"
+#include "report/text_layout.h"
+
+#include "base/fmt.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_word(const char *text, const char *word)
+{
+	return text && strcmp(text, word) == 0;
+}
+
+const char *text_run_name(const struct run_view *v)
+{
+	return v->row.name ? v->row.name : "run";
+}
+
+/* ", exit 0", ", ended by signal 9 (SIGKILL)": how one run ended. */
+static void add_ending(struct str *s, const struct run_view *v)
+{
+	const char *reason = v->row.end_reason;
+	char buf[CELL_MAX];
+
+	if (v->state == RUN_RECORDING)
+		str_addf(s, ", still being recorded: %s so far",
+			 text_duration(buf, isnan(v->last_sample_s) ? 0 : v->last_sample_s));
+	else if (v->state == RUN_RECORDER_DIED)
+		str_addf(s, ", incomplete: the recorder died %s in",
+			 text_duration(buf, isnan(v->last_sample_s) ? 0 : v->last_sample_s));
+	else if (is_word(reason, "timeout"))
+		str_add(s, ", ended by --timeout");
+	else if (is_word(reason, "interrupted"))
+		str_add(s, ", interrupted");
+	else if (is_word(reason, "cgroup_removed"))
+		str_add(s, ", its cgroup was removed by somebody");
+	else if (is_word(reason, "recording_failed"))
+		str_add(s, ", incomplete: recording failed");
+	else if (is_word(reason, "exec_failed"))
+		str_add(s, ", it could not be executed");
+	if (v->row.term_signal != READ_NULL) {
+		const char *name = sigabbrev_np((int)v->row.term_signal);
+
+		str_addf(s, ", ended by signal %lld%s%s%s", (long long)v->row.term_signal,
+			 name ? " (SIG" : "", name ? name : "", name ? ")" : "");
+	} else if (v->row.exit_code != READ_NULL) {
+		str_addf(s, ", exit %lld", (long long)v->row.exit_code);
+	}
+}
+
+static void add_run_line(struct str *out, const struct run_view *v, bool with_name)
+{
+	_cleanup_str_ struct str s = {0};
+	char buf[CELL_MAX];
+
+	if (with_name)
+		str_addf(&s, "%s: ", text_run_name(v));
+	str_addf(&s, "Ran %s", v->command);
+	if (!v->fig[FIG_duration_s].why)
+		str_addf(&s, " for %s", text_duration(buf, v->fig[FIG_duration_s].v));
+	add_ending(&s, v);
+	text_wrap(out, 0, 2, s.data ? s.data : "");
+}
+
+static bool has_one_command(const struct report *r)
+{
+	for (size_t i = 1; i < r->n_runs; i++) {
+		if (strcmp(r->runs[i].command, r->runs[0].command) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool ended_alike(const struct run_view *a, const struct run_view *b)
+{
+	return a->state == RUN_ENDED && b->state == RUN_ENDED && is_word(a->row.end_reason, "exited") &&
+	       is_word(b->row.end_reason, "exited") && a->row.exit_code == b->row.exit_code;
+}
+
+/* Several runs of one command: the common ending once, and every run that ended otherwise. */
+static void add_runs_line(struct str *out, const struct report *r)
+{
+	_cleanup_str_ struct str s = {0};
+	double seconds = 0;
+	size_t others = 0;
+	char buf[CELL_MAX];
+
+	for (size_t i = 0; i < r->n_runs; i++) {
+		seconds += r->runs[i].fig[FIG_duration_s].why ? 0 :
+								r->runs[i].fig[FIG_duration_s].v;
+		others += !ended_alike(&r->runs[0], &r->runs[i]);
+	}
+	str_addf(&s, "Ran %s %zu times, %s in all", r->runs[0].command, r->n_runs,
+		 text_duration(buf, seconds));
+	if (others == 0)
+		str_addf(&s, ", each exit %lld", (long long)r->runs[0].row.exit_code);
+	text_wrap(out, 0, 2, s.data ? s.data : "");
+	for (size_t i = 0; others > 0 && i < r->n_runs; i++) {
+		_cleanup_str_ struct str line = {0};
+
+		add_ending(&line, &r->runs[i]);
+		/* The list begins with ", ", which here is a colon. */
+		text_para(out, 2, "%s: %s", text_run_name(&r->runs[i]),
+			  line.data ? line.data + 2 : "its end is not recorded");
+	}
+}
+
+static void add_opening(struct str *out, const struct report *r)
+{
+	if (r->n_runs > 1 && has_one_command(r)) {
+		add_runs_line(out, r);
+		return;
+	}
+	for (size_t i = 0; i < r->n_runs; i++)
+		add_run_line(out, &r->runs[i], r->n_runs > 1);
+}
+
+static void add_question(struct str *out, const char *question)
+{
+	str_addf(out, "\n%s\n\n", question);
+}
+
+/* The settings whose figures are printed in full. */
+static size_t pick_columns(const struct report *r, const struct run_group *cols[TEXT_COLUMNS])
+{
+	if (r->n_groups > TEXT_COLUMNS) {
+		cols[0] = r->baseline ? r->baseline : &r->groups[0];
+		return 1;
+	}
+	for (size_t i = 0; i < r->n_groups; i++)
+		cols[i] = &r->groups[i];
+	return r->n_groups;
+}
+
+static void add_others_line(struct str *out, const char *name)
+{
+	str_add(out, "\n");
+	text_para(out, 2, "In full for '%s'; all figures of the other settings: "
+			  "analyzer report --format json", name);
+}
+
+static void add_enough_sentence(struct str *out, const struct report *r)
+{
+	const struct run_view *v = r->floor_run;
+	const struct run_group *whole = r->baseline ? r->baseline : &r->groups[0];
+	const struct figure *peak = &whole->median[FIG_peak_bytes];
+	char floor[CELL_MAX], high[CELL_MAX], share[CELL_MAX] = "";
+
+	if (!v) {
+		text_para(out, 2, "How little is enough is not known: %s.",
+			  r->groups[r->n_groups - 1].first->fig[FIG_floor_bytes].why);
+		return;
+	}
+	if (!peak->why && peak->v > 0)
+		(void)snprintf(share, sizeof(share), ", %.1f %% of the peak",
+			       100 * v->fig[FIG_floor_bytes].v / peak->v);
+	text_para(out, 2, "%s was enough, in '%s'%s; the peak of '%s' was %s.",
+		  text_value(floor, &v->fig[FIG_floor_bytes], UNIT_BYTES), text_run_name(v), share,
+		  text_run_name(whole->first), text_value(high, peak, UNIT_BYTES));
+}
+
+/* "tighten 29 (27 ok, 2 timeout)" */
+static void add_action(struct str *s, const struct decision_summary *d, int action)
+{
+	size_t sum = 0, first = 1;
+
+	for (int o = 0; o < N_OUTCOMES; o++)
+		sum += d->by[action][o];
+	if (sum == 0)
+		return;
+	str_addf(s, "%s%zu %s (", s->len > 0 ? ", " : "", sum, action_name((enum action)action));
+	for (int o = 0; o < N_OUTCOMES; o++) {
+		if (d->by[action][o] == 0)
+			continue;
+		str_addf(s, "%s%zu %s", first ? "" : ", ", d->by[action][o],
+			 outcome_name((enum outcome)o));
+		first = 0;
+	}
+	str_add(s, ")");
+}
+
+static void add_decisions(struct str *out, const struct run_view *v, bool with_name)
+{
+	const struct decision_summary *d = &v->decisions;
+	_cleanup_str_ struct str s = {0};
+	char took[CELL_MAX], at[CELL_MAX];
+
+	if (d->n == 0)
+		return;
+	for (int a = 0; a < N_ACTIONS; a++)
+		add_action(&s, d, a);
+	text_para(out, 2, "%s%sSqueezer: %zu decisions: %s", with_name ? text_run_name(v) : "",
+		  with_name ? ": " : "", d->n, s.data ? s.data : "of unknown kinds");
+	if (d->longest_ns > 0)
+		text_para(out, 4, "longest: %s, a %s at %s",
+			  text_duration(took, (double)d->longest_ns / 1e9),
+			  action_name(d->longest_action),
+			  text_duration(at, (double)d->longest_t_ns / 1e9));
+}
+
+static void add_memory(struct str *out, const struct report *r,
+		       const struct run_group *const cols[], size_t n)
+{
+	bool has_many = r->n_groups > TEXT_COLUMNS;
+
+	add_question(out, "How much memory does it use, and how little is enough?");
+	add_enough_sentence(out, r);
+	str_add(out, "\n");
+	if (has_many) {
+		text_table_memory(out, r);
+		add_others_line(out, text_run_name(cols[0]->first));
+	}
+	text_figures(out, SEC_USE, cols, n);
+	str_add(out, "\n");
+	text_figures(out, SEC_ENOUGH, cols, n);
+	for (size_t i = 0; i < r->n_runs; i++) {
+		if (r->runs[i].decisions.n > 0 && out->data[out->len - 2] != '\n')
+			str_add(out, "\n");
+		add_decisions(out, &r->runs[i], r->n_runs > 1);
+	}
+}
+
+static void add_cost(struct str *out, const struct report *r,
+		     const struct run_group *const cols[], size_t n)
+{
+	char now[CELL_MAX], before[CELL_MAX], change[CELL_MAX];
+	bool has_many = r->n_groups > TEXT_COLUMNS;
+
+	add_question(out, "What did the squeeze cost?");
+	for (size_t i = 0; !has_many && r->baseline && i < r->n_groups; i++) {
+		const struct run_group *g = &r->groups[i];
+
+		if (g == r->baseline || isnan(figure_change(g, r->baseline, FIG_duration_s)))
+			continue;
+		text_para(out, 2, "'%s' ran %s against the baseline's %s: %s.", text_run_name(g->first),
+			  text_value(now, &g->median[FIG_duration_s], UNIT_SECONDS),
+			  text_value(before, &r->baseline->median[FIG_duration_s], UNIT_SECONDS),
+			  text_change(change, figure_change(g, r->baseline, FIG_duration_s)));
+	}
+	if (!r->baseline)
+		text_para(out, 2, "Run time without a squeeze is not known: there is no baseline "
+				  "in this session.");
+	if (has_many) {
+		text_table_cost(out, r);
+		add_others_line(out, text_run_name(cols[0]->first));
+	}
+	str_add(out, "\n");
+	text_figures(out, SEC_COST, cols, n);
+	str_add(out, "\n");
+	text_figures(out, SEC_SAVE, cols, n);
+}
+
+static size_t least_repeats(const struct report *r)
+{
+	size_t least = SIZE_MAX;
+
+	for (size_t i = 0; i < r->n_groups; i++)
+		least = MIN(least, r->groups[i].n);
+	return least;
+}
+
+static void add_best(struct str *out, const struct report *r)
+{
+	const struct run_group *best = r->best_limit;
+	size_t repeats = least_repeats(r);
+	char limit[FMT_MAX], change[CELL_MAX];
+
+	add_question(out, "Which limit is best?");
+	if (r->n_groups < 2) {
+		text_para(out, 2, "n/a (one setting was run; a staticsweep or --limit tries others)");
+		return;
+	}
+	text_table_best(out, r);
+	str_add(out, "\n");
+	if (best)
+		text_para(out, 2, "%s is the least limit whose run time stayed within %.0f %% of "
+				  "the baseline (%s).",
+			  fmt_bytes(limit, best->first->row.limit_bytes), 100 * BEST_LIMIT_SLOWDOWN,
+			  text_change(change, figure_change(best, r->baseline, FIG_duration_s)));
+	else if (!r->baseline)
+		text_para(out, 2, "No verdict: there is no baseline to compare with.");
+	else
+		text_para(out, 2, "No limit kept the run time within %.0f %% of the baseline.",
+			  100 * BEST_LIMIT_SLOWDOWN);
+	if (repeats < VERDICT_REPEATS)
+		text_para(out, 2, "Whether differences are real is not known: %zu run%s of a setting, "
+				  "%d are needed (-n %d).",
+			  repeats, repeats == 1 ? "" : "s", VERDICT_REPEATS, VERDICT_REPEATS);
+}
+
+void report_text(const struct report *r, struct str *out)
+{
+	const struct run_group *cols[TEXT_COLUMNS];
+	size_t n = pick_columns(r, cols);
+
+	add_opening(out, r);
+	add_memory(out, r, cols, n);
+	add_cost(out, r, cols, n);
+	add_question(out, "Which allocation stacks are hot, cold, swapped?");
+	text_para(out, 2, "not recorded: this build has no allocation tracer");
+	add_best(out, r);
+	add_question(out, "Can the figures be trusted?");
+	text_trust(out, r, cols, n);
+}
