@@ -166,7 +166,7 @@ int cgroup_create(struct cgroup *ret, const struct cgroup_tree *tree,
 		  const struct cgroup_place *place, const char *name, struct undo *undo,
 		  struct err *err)
 {
-	struct cgroup cg = {.dirfd = -1, .is_fake = root_is_fake(tree->root)};
+	struct cgroup cg = {.dirfd = -1, .events_fd = -1, .is_fake = root_is_fake(tree->root)};
 	char own_name[64], path[CGROUP_PATH_MAX + 256];
 	struct undo_entry entry = {.kind = UNDO_GROUP, .path = cg.path};
 	struct stat st;
@@ -196,6 +196,7 @@ int cgroup_create(struct cgroup *ret, const struct cgroup_tree *tree,
 		return err->code;
 	}
 	cg.id = st.st_ino;
+	cg.events_fd = openat(cg.dirfd, "cgroup.events", O_RDONLY | O_CLOEXEC);
 	*ret = cg;
 	return 0;
 }
@@ -203,6 +204,7 @@ int cgroup_create(struct cgroup *ret, const struct cgroup_tree *tree,
 void cgroup_close(struct cgroup *cg)
 {
 	close_fd(&cg->dirfd);
+	close_fd(&cg->events_fd);
 }
 
 ssize_t cgroup_read(const struct cgroup *cg, const char *file, char *buf, size_t size)
@@ -236,13 +238,14 @@ int cgroup_write_number(const struct cgroup *cg, const char *file, int64_t value
 int cgroup_is_populated(const struct cgroup *cg)
 {
 	char buf[256];
-	ssize_t r;
+	ssize_t n;
 
 	if (cg->is_fake)
 		return 0;
-	r = cgroup_read(cg, "cgroup.events", buf, sizeof(buf));
-	if (r < 0)
-		return r;
+	n = pread(cg->events_fd, buf, sizeof(buf) - 1, 0);
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
 	return strstr(buf, "populated 1") != NULL;
 }
 

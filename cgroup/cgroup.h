@@ -31,6 +31,9 @@ struct cgroup_place {
 
 struct cgroup {
 	int dirfd;
+	/* cgroup.events, -1 on a fake tree. For polling (POLLPRI): the kernel calls it ready until
+	 * this very descriptor has been read, which cgroup_is_populated does. */
+	int events_fd;
 	char path[CGROUP_PATH_MAX]; /* absolute */
 	uint64_t id;                /* inode number = the kernel's cgroup id */
 	int undo_id;
@@ -64,7 +67,7 @@ int cgroup_create(struct cgroup *ret, const struct cgroup_tree *tree,
 		  const struct cgroup_place *place, const char *name, struct undo *undo,
 		  struct err *err);
 
-/* Closes the descriptor; does not remove. */
+/* Closes the descriptors; does not remove. */
 void cgroup_close(struct cgroup *cg);
 
 /* Reads or writes one of the group's files; negative errno, no message. */

@@ -143,7 +143,7 @@ static void probe_memory(struct probe *p)
 		f = set(p, FEATURE_MEMORY, FEATURE_NO, "is on cgroup v1 at %.90s",
 			p->tree.memory_v1_mount);
 		explain(f, "limits and memory figures need it on cgroup v2",
-			"boot with systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=memory, or try "
+			"boot with systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=memory; or try "
 			"a virtual machine: tools/vm -- COMMAND");
 		return;
 	}

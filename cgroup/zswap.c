@@ -92,6 +92,7 @@ static int read_crypto(const struct root *root, struct zswap_compressor *ret, st
 		return err_errno(err, -ENOMEM, "cannot read %s/proc/crypto", root->prefix);
 	}
 	while (getline(&line, &size, f) > 0) {
+		static const char null[] = "compress_null"; /* copies; there to test the table */
 		const char *v;
 
 		if ((v = crypto_value(line, "name")))
@@ -99,7 +100,7 @@ static int read_crypto(const struct root *root, struct zswap_compressor *ret, st
 		v = crypto_value(line, "type");
 		/* The three kinds that compressors have had: plain, synchronous, asynchronous. */
 		if (v && (strcmp(v, "compression") == 0 || strcmp(v, "scomp") == 0 ||
-			  strcmp(v, "acomp") == 0))
+			  strcmp(v, "acomp") == 0) && strcmp(name, null) != 0)
 			n = add_compressor(ret, n, name, true);
 	}
 	return n;

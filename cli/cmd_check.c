@@ -63,13 +63,23 @@ static const char *summary(const struct features *features, const struct verdict
 	return "Everything works here.";
 }
 
-/* Words of text from column at on, wrapped at WIDTH to column indent; ends the line. */
+/* The length of text's first piece, which is not divided: up to a "; ", so that commands stay
+ * whole when they are copied from the screen, or a word where that is too long for a line. */
+static size_t piece_length(const char *text, size_t room)
+{
+	const char *semicolon = strstr(text, "; ");
+	size_t n = semicolon ? (size_t)(semicolon + 1 - text) : strlen(text);
+
+	return semicolon && n <= room ? n : strcspn(text, " ");
+}
+
+/* Text from column at on, wrapped at WIDTH to column indent; ends the line. */
 static void add_wrapped(struct str *out, const char *text, size_t at, size_t indent)
 {
-	bool first = true;
+	bool first = true, is_start = true;
 
 	while (*text) {
-		size_t n = strcspn(text, " ");
+		size_t n = is_start ? piece_length(text, WIDTH - indent) : strcspn(text, " ");
 
 		if (!first && at + 1 + n > WIDTH) {
 			str_addf(out, "\n%*s", (int)indent, "");
@@ -81,6 +91,7 @@ static void add_wrapped(struct str *out, const char *text, size_t at, size_t ind
 		str_addn(out, text, n);
 		at += n;
 		first = false;
+		is_start = text[n - 1] == ';';
 		text += n;
 		text += strspn(text, " ");
 	}

@@ -13,9 +13,11 @@
 
 #define LATEST "profile.latest"
 
+enum { OPT_FORMAT = 256 };
+
 static const struct opt options[] = {
 	{0, NULL, NULL, "Options"},
-	{'f', "format", "FORMAT", "text (default) or json"},
+	{OPT_FORMAT, "format", "FORMAT", "text (default) or json"},
 	{'h', "help", NULL, "this text"},
 };
 
@@ -40,9 +42,9 @@ static void consider(const char *name, char best[static NAME_MAX + 1], struct ti
 	str_addf(&path, "%s/profile.db", name);
 	if (path.failed || stat(path.data, &st) < 0)
 		return;
-	if (best[0] && (st.st_mtim.tv_sec < best_at->tv_sec ||
-			(st.st_mtim.tv_sec == best_at->tv_sec &&
-			 st.st_mtim.tv_nsec <= best_at->tv_nsec)))
+	if (best[0] &&
+	    (st.st_mtim.tv_sec < best_at->tv_sec ||
+	     (st.st_mtim.tv_sec == best_at->tv_sec && st.st_mtim.tv_nsec <= best_at->tv_nsec)))
 		return;
 	(void)snprintf(best, NAME_MAX + 1, "%s", name);
 	*best_at = st.st_mtim;
@@ -84,9 +86,9 @@ static int find_newest(struct cli *cli, char ret[static NAME_MAX + 1], struct er
 /* A directory that is none of ours is a mistake in the command line. */
 static int status_of(const struct err *err)
 {
-	return err->code == -ENOENT || err->code == -ENOTDIR || err->code == -EINVAL ?
-		       STATUS_USAGE :
-		       STATUS_FAILED;
+	return err->code == -ENOENT || err->code == -ENOTDIR || err->code == -EINVAL
+		       ? STATUS_USAGE
+		       : STATUS_FAILED;
 }
 
 static int print_report(struct cli *cli, const char *dir, bool is_json)
@@ -119,13 +121,15 @@ static int parse(struct cli *cli, int argc, char **argv, const char **ret_dir, b
 
 		if (c == 'h')
 			return help(), 1;
-		if (c == 'f' && strcmp(optarg, "text") != 0 && strcmp(optarg, "json") != 0)
-			return -cli_usage(cli, "report",
-					  "report --format %.100s: takes text or json", optarg);
-		if (c == 'f')
+		if (c == OPT_FORMAT && strcmp(optarg, "text") != 0 && strcmp(optarg, "json") != 0)
+			return -cli_usage(cli, "report", "--format %.100s: takes text or json",
+					  optarg);
+		if (c == OPT_FORMAT)
 			*ret_json = strcmp(optarg, "json") == 0;
+		else if (c == ':')
+			return -cli_usage(cli, "report", "%.200s needs a value", argv[optind - 1]);
 		else if (c != -1)
-			return -cli_usage(cli, "report", "report: wrong option");
+			return -cli_usage(cli, "report", "unknown option %.200s", argv[optind - 1]);
 		else if (optind >= argc)
 			return 0;
 		else if (*ret_dir)

@@ -48,7 +48,7 @@ static const struct opt options[] = {
 	{'O', "output-force", "DIR", "results directory; may be an earlier one of ours"},
 	{'O', "outputforce", "DIR", NULL},
 	{0, NULL, NULL, "The workload's cgroup"},
-	{OPT_PARENT, "cgroup-parent", "PATH", "where it is made (default: nearest with memory)"},
+	{OPT_PARENT, "cgroup-parent", "PATH", "where it is made (default: nearest possible)"},
 	{OPT_CGNAME, "cgname", "NAME", "its name (default: analyzer-PID-HEX)"},
 	{OPT_CGPATH, "cgpath", "MOUNT", "the cgroup v2 mount (default: as mounted)"},
 	{OPT_ROOT, "root", "DIR", "another system root: recorded trees, tests"},

@@ -87,7 +87,7 @@ static void add_parameters(const struct root *root, struct str *out)
 		_cleanup_free_ struct dirent *e = list[i];
 
 		if (e->d_name[0] != '.' && zswap_get(root, e->d_name, value) >= 0)
-			str_addf(out, "  %-28s %s\n", e->d_name, value);
+			str_addf(out, "  %-30s %s\n", e->d_name, value);
 	}
 	free(list);
 }
@@ -110,7 +110,7 @@ static void add_counters(const struct root *root, struct str *out)
 		_cleanup_free_ struct dirent *e = list[i];
 
 		if (e->d_name[0] != '.' && read_file_at(fd, e->d_name, value, sizeof(value)) >= 0)
-			str_addf(out, "  %-28s %s\n", e->d_name, value);
+			str_addf(out, "  %-30s %s\n", e->d_name, value);
 	}
 	free(list);
 }

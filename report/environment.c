@@ -64,7 +64,8 @@ void environment_missing(const char *json, environment_fn *fn, void *arg)
 	if (!o || !json_object_object_get_ex(o, "features", &features) ||
 	    !json_object_is_type(features, json_type_object))
 		return;
-	json_object_object_foreach(features, name, v) {
+	json_object_object_foreach(features, name, v)
+	{
 		const char *lack = feature_lack(v);
 
 		if (lack)
@@ -72,11 +73,26 @@ void environment_missing(const char *json, environment_fn *fn, void *arg)
 	}
 }
 
+/* Swap devices and the like: of objects their path, of anything else the text. */
+static void add_list(struct str *out, struct json_object *array)
+{
+	for (size_t i = 0; i < json_object_array_length(array); i++) {
+		struct json_object *v = json_object_array_get_idx(array, i), *path = v;
+
+		if (json_object_is_type(v, json_type_object))
+			(void)json_object_object_get_ex(v, "path", &path); /* NULL: none */
+		str_addf(out, "%s%s", i ? " " : "", path ? json_object_get_string(path) : "?");
+	}
+	if (json_object_array_length(array) == 0)
+		str_add(out, "none");
+}
+
 /* One level of nesting is what the recorder writes (zswap's parameters). */
 static void each_setting(struct json_object *o, const char *prefix, environment_fn *fn, void *arg)
 {
-	json_object_object_foreach(o, name, v) {
-		_cleanup_str_ struct str full = {0};
+	json_object_object_foreach(o, name, v)
+	{
+		_cleanup_str_ struct str full = {0}, list = {0};
 
 		if (!v || (!prefix && strcmp(name, "features") == 0))
 			continue;
@@ -88,8 +104,9 @@ static void each_setting(struct json_object *o, const char *prefix, environment_
 		if (full.failed)
 			return;
 		if (json_object_is_type(v, json_type_array))
-			fn(arg, full.data,
-			   json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN));
+			add_list(&list, v);
+		if (list.data)
+			fn(arg, full.data, list.data);
 		else if (!json_object_is_type(v, json_type_object))
 			fn(arg, full.data, json_object_get_string(v));
 	}

@@ -3,7 +3,8 @@
  *
  * Expected is an object: "page_size" in bytes; "features", an object of name -> true, false, or
  * a string ("yes", or the reason why not), or {"ok": bool, "why": string}; every other member is
- * shown as it is, nested ones with a dot between the names. Anything else in it is ignored: it
+ * shown as it is, nested ones with a dot between the names, lists by the
+ * "path" of their members. Anything else in it is ignored: it
  * may come from a newer recorder.
  */
 #pragma once
@@ -18,7 +19,7 @@ typedef void environment_fn(void *arg, const char *name, const char *value);
 /* Calls fn for every feature that is missing; value is the reason or "". */
 void environment_missing(const char *json, environment_fn *fn, void *arg);
 
-/* Calls fn for every member that is no feature, strings and numbers only. */
+/* Calls fn for every member that is no feature. */
 void environment_settings(const char *json, environment_fn *fn, void *arg);
 
 /* A JSON array of strings as a person would type it in a shell; control characters become '?'.

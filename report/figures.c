@@ -11,7 +11,7 @@
 #define TOO_FEW "fewer than two samples"
 
 const struct figure_info figure_infos[FIG_COUNT] = {
-#define FIGURE(name_, section_, unit_, label_, definition_)                                        \
+#define FIGURE(name_, section_, unit_, label_, definition_) \
 	[FIG_##name_] = {#name_, SEC_##section_, UNIT_##unit_, label_, definition_},
 #include "report/figures.def"
 #undef FIGURE
@@ -228,11 +228,14 @@ static int set_saving(struct run_view *v, const struct run_data *d)
 						 FIG_saving_median_bytes, FIG_saving_median_share};
 	const char *why = d->why[SRC_SAVING_SHARE];
 	struct gauge_stats s;
+	double share = NAN;
 
 	if (stats_gauge(&d->tl, d->v[SRC_SAVING], &s) < 0)
 		return -ENOMEM;
-	set_or(v, FIG_saving_max_share, s.n > 0 ? d->v[SRC_SAVING_SHARE][s.max_at] : NAN,
-	       why ? why : "nothing in use");
+	/* Nothing saved at any time may mean an instant at which nothing was in use. */
+	if (s.n > 0)
+		share = s.max == 0 ? 0 : d->v[SRC_SAVING_SHARE][s.max_at];
+	set_or(v, FIG_saving_max_share, share, why ? why : "nothing in use");
 	for (size_t i = 0; host_has_no_swap(d) && i < ARRAY_SIZE(savings); i++)
 		set_missing(v, savings[i], "the host has no swap");
 	return 0;
@@ -315,9 +318,11 @@ static int set_floor(struct run_view *v, const struct run_data *d)
 		set_missing(v, FIG_hot_bytes, d->why[needs[i]]);
 		return 0;
 	}
-	set_missing(v, FIG_floor_bytes, from == SIZE_MAX ? "nothing was reclaimed" :
-							   "no 5 s with refault ratio < 0.25");
-	set_missing(v, FIG_hot_bytes, from == SIZE_MAX ? "nothing was reclaimed" : "no floor found");
+	set_missing(v, FIG_floor_bytes,
+		    from == SIZE_MAX ? "nothing was reclaimed"
+				     : "no 5 s with refault ratio < 0.25");
+	set_missing(v, FIG_hot_bytes,
+		    from == SIZE_MAX ? "nothing was reclaimed" : "no floor found");
 	if (from == SIZE_MAX)
 		return 0;
 	r = stats_least_window(&d->tl, d->v[SRC_CURRENT], from, last_alive(v, d), FLOOR_WINDOW_NS,
@@ -369,8 +374,8 @@ static void set_row_figures(struct run_view *v)
 
 	set_or(v, FIG_duration_s, row->duration_s, why);
 	set_or(v, FIG_tool_cpu_s, row->tool_cpu_s, why);
-	set_or(v, FIG_tool_cpu_share,
-	       row->duration_s > 0 ? row->tool_cpu_s / row->duration_s : NAN, why);
+	set_or(v, FIG_tool_cpu_share, row->duration_s > 0 ? row->tool_cpu_s / row->duration_s : NAN,
+	       why);
 	set_or(v, FIG_tool_rss_bytes,
 	       row->tool_rss_bytes == READ_NULL ? NAN : (double)row->tool_rss_bytes, why);
 	set_or(v, FIG_actuator_cpu_s, row->actuator_cpu_s,
@@ -399,8 +404,8 @@ static void set_trust(struct run_view *v, const struct run_data *d)
 
 static void set_flags(struct run_view *v, const struct run_data *d)
 {
-	v->lacks_swapcached = d->why[SRC_SWAPCACHED] && !d->why[SRC_SWAP] &&
-			      v->fig[FIG_swapped_max_bytes].v > 0;
+	v->lacks_swapcached =
+		d->why[SRC_SWAPCACHED] && !d->why[SRC_SWAP] && v->fig[FIG_swapped_max_bytes].v > 0;
 	v->lacks_zswap_bytes = d->why[SRC_ZSWAP] && d->why[SRC_ZSWAP_CURRENT] &&
 			       v->fig[FIG_host_zswap_pool_max_bytes].v > 0;
 	v->has_zram_share = v->fig[FIG_host_zram_max_bytes].v > 0;
@@ -409,11 +414,11 @@ static void set_flags(struct run_view *v, const struct run_data *d)
 int figures_compute(struct run_view *v, const struct run_data *d, struct err *err)
 {
 	if (apply_gauges(v, d) < 0 || apply_counters(v, d) < 0 || set_peak(v, d) < 0 ||
-	    set_zswap(v, d) < 0 || set_saving(v, d) < 0 ||
-	    set_floor(v, d) < 0)
+	    set_zswap(v, d) < 0 || set_saving(v, d) < 0 || set_floor(v, d) < 0)
 		return err_set(err, -ENOMEM, "no memory for the figures of run %lld",
 			       (long long)v->row.run_id);
-	set_quotient(v, FIG_refault_ratio, d, SRC_REFAULTS, SRC_PGSTEAL, 1, "nothing was reclaimed");
+	set_quotient(v, FIG_refault_ratio, d, SRC_REFAULTS, SRC_PGSTEAL, 1,
+		     "nothing was reclaimed");
 	set_quotient(v, FIG_reclaim_efficiency, d, SRC_PGSTEAL, SRC_PGSCAN, 1,
 		     "nothing was reclaimed");
 	set_quotient(v, FIG_stall_per_page_s, d, SRC_SOME, SRC_SWAPINS, 1e-6,

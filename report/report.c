@@ -76,8 +76,7 @@ static bool has_ended_well(const struct run_group *g, int64_t expected_exit)
 	for (size_t i = 0; i < g->n; i++) {
 		const struct run_view *v = g->members[i];
 
-		if (!same_text(v->row.end_reason, "exited") ||
-		    v->row.exit_code != expected_exit ||
+		if (!same_text(v->row.end_reason, "exited") || v->row.exit_code != expected_exit ||
 		    (!v->fig[FIG_oom_kills].why && v->fig[FIG_oom_kills].v > 0))
 			return false;
 	}
@@ -86,7 +85,8 @@ static bool has_ended_well(const struct run_group *g, int64_t expected_exit)
 
 double figure_change(const struct run_group *g, const struct run_group *base, enum figure_id id)
 {
-	if (!base || g->median[id].why || base->median[id].why || !(base->median[id].v > 0))
+	if (!base || !same_text(g->first->row.command, base->first->row.command) ||
+	    g->median[id].why || base->median[id].why || !(base->median[id].v > 0))
 		return NAN;
 	return g->median[id].v / base->median[id].v - 1;
 }
@@ -98,9 +98,7 @@ static void find_best_limit(struct report *r)
 		const struct run_row *row = &g->first->row;
 
 		if (!r->baseline || !same_text(row->kind, "static") ||
-		    row->limit_bytes == READ_NULL ||
-		    !same_text(row->command, r->baseline->first->row.command) ||
-		    !g->has_ended_well ||
+		    row->limit_bytes == READ_NULL || !g->has_ended_well ||
 		    !(figure_change(g, r->baseline, FIG_duration_s) <= BEST_LIMIT_SLOWDOWN))
 			continue;
 		if (!r->best_limit || row->limit_bytes < r->best_limit->first->row.limit_bytes)
@@ -120,9 +118,12 @@ static void find_findings(struct report *r)
 	for (size_t i = 0; i < r->n_runs; i++) {
 		const struct run_view *v = &r->runs[i];
 
-		if (!v->fig[FIG_floor_bytes].why &&
-		    (!r->floor_run ||
-		     v->fig[FIG_floor_bytes].v < r->floor_run->fig[FIG_floor_bytes].v))
+		/* A size at which it was killed is not enough, however calm it was before. */
+		if (v->fig[FIG_floor_bytes].why ||
+		    (!v->fig[FIG_oom_kills].why && v->fig[FIG_oom_kills].v > 0))
+			continue;
+		if (!r->floor_run ||
+		    v->fig[FIG_floor_bytes].v < r->floor_run->fig[FIG_floor_bytes].v)
 			r->floor_run = v;
 	}
 	find_best_limit(r);

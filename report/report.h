@@ -16,7 +16,7 @@
 
 /* The repeats of one setting: runs with the same name, command, compressor and allocator. */
 struct run_group {
-	const struct run_view *first; /* borrowed from report.runs */
+	const struct run_view *first;    /* borrowed from report.runs */
 	const struct run_view **members; /* owned array of borrowed runs */
 	size_t n;
 	/* Over the runs that have a value; `why` as the first run has it when none has. */
@@ -61,7 +61,7 @@ int report_build(const char *dir, struct str *text, struct str *json, struct err
 /* Writes them into the directory as report.txt and summary.json, owned as the directory is. */
 int report_save(const char *dir, const struct str *text, const struct str *json, struct err *err);
 
-/* v / base - 1 of a figure; NAN when either is missing or base is 0. */
+/* v / base - 1 of a figure; NAN when either is missing, base is 0, or the commands differ. */
 double figure_change(const struct run_group *g, const struct run_group *base, enum figure_id id);
 
 /* Fills r->warnings; internal to report_load, in its own file for its size. */

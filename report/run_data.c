@@ -176,8 +176,9 @@ static double net_ratio_at(const struct run_data *d, size_t i)
 }
 
 #define NEEDS_MAX 4
-#define NEEDS(...)                                                                                 \
-	.needs = {__VA_ARGS__}, .n_needs = sizeof((enum source[]){__VA_ARGS__}) / sizeof(enum source)
+#define NEEDS(...)              \
+	.needs = {__VA_ARGS__}, \
+	.n_needs = sizeof((enum source[]){__VA_ARGS__}) / sizeof(enum source)
 
 /* needs: columns without which there is nothing to derive, for the reason; empty: the reason
  * when they are all there. */
@@ -227,9 +228,9 @@ static int take_column(struct run_data *d, enum source s, int64_t *col)
 	for (size_t i = 0; i < d->tl.n; i++)
 		d->v[s][i] = !col || col[i] == READ_NULL ? NAN : (double)col[i];
 	if (!has_value(d->v[s], d->tl.n))
-		d->why[s] = d->tl.n == 0 ? "no samples" :
-			    col		 ? column_missing[s] :
-					   "not recorded in this file";
+		d->why[s] = d->tl.n == 0 ? "no samples"
+			    : col        ? column_missing[s]
+					 : "not recorded in this file";
 	return 0;
 }
 

@@ -16,19 +16,19 @@ enum source {
 #undef COLUMN
 	SRC_COLUMNS, /* what follows is derived, in bytes unless said otherwise */
 	SRC_RESIDENT = SRC_COLUMNS,
-	SRC_SWAP_ONLY,    /* in swap and not in memory too */
-	SRC_LOGICAL,      /* with nothing compressed */
-	SRC_PHYSICAL,     /* with the share of zram */
+	SRC_SWAP_ONLY, /* in swap and not in memory too */
+	SRC_LOGICAL,   /* with nothing compressed */
+	SRC_PHYSICAL,  /* with the share of zram */
 	SRC_SAVING,
 	SRC_SAVING_SHARE, /* fraction of logical */
 	SRC_SWAP_SHARE,   /* fraction of logical */
 	SRC_USER,         /* anon + file */
 	SRC_CACHE,        /* file without shmem */
 	SRC_KERNEL_OWN,
-	SRC_ZSWAP_RATIO,  /* original / compressed */
-	SRC_REFAULTS,     /* counter, pages */
-	SRC_SWAPINS,      /* counter, pages */
-	SRC_LIMIT,        /* of the run's knob; NAN = none */
+	SRC_ZSWAP_RATIO,     /* original / compressed */
+	SRC_REFAULTS,        /* counter, pages */
+	SRC_SWAPINS,         /* counter, pages */
+	SRC_LIMIT,           /* of the run's knob; NAN = none */
 	SRC_ZRAM_HUGE_SHARE, /* fraction, host */
 	SRC_HOST_RATIO,
 	SRC_HOST_RATIO_FILLED,
@@ -39,10 +39,10 @@ enum source {
 
 struct run_data {
 	struct timeline tl;
-	int64_t *seq, *t_ns;      /* tl borrows t_ns */
-	double *v[SRC_COUNT];     /* tl.n values, NAN where missing; never NULL after loading */
+	int64_t *seq, *t_ns;        /* tl borrows t_ns */
+	double *v[SRC_COUNT];       /* tl.n values, NAN where missing; never NULL after loading */
 	const char *why[SRC_COUNT]; /* not one value: the reason, static; else NULL */
-	double page_size;         /* NAN = not recorded */
+	double page_size;           /* NAN = not recorded */
 };
 
 int run_data_load(struct run_data *d, struct reader *r, const struct run_row *run, double page_size,

@@ -92,8 +92,7 @@ static int load_figures(struct run_view *v, struct reader *r, double now_s, stru
 	int res = run_data_load(&data, r, &v->row, v->page_size, err);
 
 	if (res == 0) {
-		v->last_sample_s = data.tl.n > 0 ?
-					   (double)data.t_ns[data.tl.n - 1] / 1e9 : NAN;
+		v->last_sample_s = data.tl.n > 0 ? (double)data.t_ns[data.tl.n - 1] / 1e9 : NAN;
 		v->state = find_state(v, now_s);
 		res = figures_compute(v, &data, err);
 	}
@@ -113,8 +112,8 @@ int run_view_load(struct run_view *v, struct reader *r, struct run_row *take_row
 	v->page_size = environment_page_size(v->row.environment);
 	command_line(&command, v->row.command);
 	v->command = command.data;
-	res = command.failed ? err_set(err, -ENOMEM, "no memory for a run's command") :
-			       load_rows(v, r, err);
+	res = command.failed ? err_set(err, -ENOMEM, "no memory for a run's command")
+			     : load_rows(v, r, err);
 	if (res == 0)
 		res = load_figures(v, r, now_s, err);
 	if (res < 0)

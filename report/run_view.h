@@ -30,7 +30,7 @@ struct figure_info {
 extern const struct figure_info figure_infos[FIG_COUNT];
 
 struct figure {
-	double v;	 /* bytes, seconds, per second, fractions */
+	double v;        /* bytes, seconds, per second, fractions */
 	const char *why; /* no value: the reason; else NULL */
 };
 
@@ -39,7 +39,7 @@ struct figure {
 
 struct decision_summary {
 	size_t n, by[N_ACTIONS][N_OUTCOMES];
-	int64_t longest_ns;	 /* -1 = none */
+	int64_t longest_ns; /* -1 = none */
 	int64_t longest_t_ns;
 	enum action longest_action;
 };
@@ -49,7 +49,7 @@ enum run_state { RUN_ENDED, RUN_RECORDING, RUN_RECORDER_DIED };
 struct run_view {
 	struct run_row row;
 	enum run_state state;
-	char *command;	/* printable, quoted where a shell would need it */
+	char *command;    /* printable, quoted where a shell would need it */
 	double page_size; /* NAN = not recorded */
 	double last_sample_s;
 	struct figure fig[FIG_COUNT];
@@ -58,9 +58,9 @@ struct run_view {
 	size_t n_events;
 	struct loss_row *losses;
 	size_t n_losses;
-	bool lacks_swapcached;	/* swap-cached pages counted as swapped out */
+	bool lacks_swapcached;  /* swap-cached pages counted as swapped out */
 	bool lacks_zswap_bytes; /* zswap in use, its charge not known */
-	bool has_zram_share;	/* physical contains an estimate */
+	bool has_zram_share;    /* physical contains an estimate */
 };
 
 /* Takes the row (moved in, also on failure). now_s: wall clock, to tell a recording that is

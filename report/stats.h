@@ -30,14 +30,14 @@ struct gauge_stats {
 int stats_gauge(const struct timeline *tl, const double *v, struct gauge_stats *ret);
 
 struct rate_stats {
-	size_t n;        /* differences that could be taken */
-	double total;    /* their sum, those across holes included */
-	double avg;      /* per second, over the time covered; NAN = none */
-	double median;   /* of the gaps' rates, by time */
-	double max;      /* of the gaps' rates */
-	size_t max_at;   /* index of the sample at the end of that gap */
+	size_t n;      /* differences that could be taken */
+	double total;  /* their sum, those across holes included */
+	double avg;    /* per second, over the time covered; NAN = none */
+	double median; /* of the gaps' rates, by time */
+	double max;    /* of the gaps' rates */
+	size_t max_at; /* index of the sample at the end of that gap */
 	int64_t covered_ns;
-	size_t resets;   /* differences below zero, left out */
+	size_t resets; /* differences below zero, left out */
 };
 
 int stats_counter(const struct timeline *tl, const double *v, struct rate_stats *ret);

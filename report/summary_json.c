@@ -190,8 +190,8 @@ static struct json_object *setting(const struct report *r, const struct run_grou
 		push(ids, int_or_null(g->members[i]->row.run_id));
 	for (size_t i = 0; i < ARRAY_SIZE(compared); i++)
 		add(change, figure_infos[compared[i]].name,
-		    g == r->baseline ? NULL :
-				       number_or_null(figure_change(g, r->baseline, compared[i])));
+		    g == r->baseline ? NULL
+				     : number_or_null(figure_change(g, r->baseline, compared[i])));
 	add(o, "name", text_or_null(g->first->row.name));
 	add(o, "limit_bytes", int_or_null(g->first->row.limit_bytes));
 	add(o, "run_ids", ids);
@@ -258,8 +258,8 @@ static struct json_object *warnings(const struct report *r)
 
 void report_json(const struct report *r, struct str *out)
 {
-	const int flags = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-			  JSON_C_TO_STRING_NOSLASHESCAPE;
+	const int flags =
+		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE;
 	struct json_object *o = json_object_new_object();
 	const char *text;
 

@@ -73,8 +73,32 @@ static bool has_one_command(const struct report *r)
 
 static bool ended_alike(const struct run_view *a, const struct run_view *b)
 {
-	return a->state == RUN_ENDED && b->state == RUN_ENDED && is_word(a->row.end_reason, "exited") &&
-	       is_word(b->row.end_reason, "exited") && a->row.exit_code == b->row.exit_code;
+	return a->state == RUN_ENDED && b->state == RUN_ENDED &&
+	       is_word(a->row.end_reason, "exited") && is_word(b->row.end_reason, "exited") &&
+	       a->row.exit_code == b->row.exit_code;
+}
+
+/* Runs of a setting that ended in the same unusual way share a line. */
+static void add_odd_endings(struct str *out, const struct report *r, const struct run_group *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		_cleanup_str_ struct str s = {0};
+		size_t same = 0;
+
+		if (ended_alike(&r->runs[0], g->members[i]))
+			continue;
+		for (size_t j = 0; j < g->n; j++)
+			same += g->members[j]->row.exit_code == g->members[i]->row.exit_code &&
+				g->members[j]->row.term_signal == g->members[i]->row.term_signal &&
+				g->members[j]->state == g->members[i]->state;
+		add_ending(&s, g->members[i]);
+		/* The list begins with ", ", which here is a colon. */
+		text_para(out, 2, "%s%s: %s", text_run_name(g->members[i]),
+			  same == g->n && g->n > 1 ? " (each)" : "",
+			  s.len > 2 ? s.data + 2 : "its end is not recorded");
+		if (same == g->n)
+			return;
+	}
 }
 
 /* Several runs of one command: the common ending once, and every run that ended otherwise. */
@@ -82,27 +106,24 @@ static void add_runs_line(struct str *out, const struct report *r)
 {
 	_cleanup_str_ struct str s = {0};
 	double seconds = 0;
-	size_t others = 0;
+	size_t alike = 0;
 	char buf[CELL_MAX];
 
 	for (size_t i = 0; i < r->n_runs; i++) {
-		seconds += r->runs[i].fig[FIG_duration_s].why ? 0 :
-								r->runs[i].fig[FIG_duration_s].v;
-		others += !ended_alike(&r->runs[0], &r->runs[i]);
-	}
-	str_addf(&s, "Ran %s %zu times, %s in all", r->runs[0].command, r->n_runs,
-		 text_duration(buf, seconds));
-	if (others == 0)
-		str_addf(&s, ", each exit %lld", (long long)r->runs[0].row.exit_code);
-	text_wrap(out, 0, 2, s.data ? s.data : "");
-	for (size_t i = 0; others > 0 && i < r->n_runs; i++) {
-		_cleanup_str_ struct str line = {0};
+		const struct figure *duration = &r->runs[i].fig[FIG_duration_s];
 
-		add_ending(&line, &r->runs[i]);
-		/* The list begins with ", ", which here is a colon. */
-		text_para(out, 2, "%s: %s", text_run_name(&r->runs[i]),
-			  line.data ? line.data + 2 : "its end is not recorded");
+		seconds += duration->why ? 0 : duration->v;
+		alike += ended_alike(&r->runs[0], &r->runs[i]);
 	}
+	str_addf(&s, "Ran %s %zu times for %s in all", r->runs[0].command, r->n_runs,
+		 text_duration(buf, seconds));
+	if (alike == r->n_runs)
+		str_addf(&s, ", each exit %lld", (long long)r->runs[0].row.exit_code);
+	else if (alike > 0)
+		str_addf(&s, ", %zu times exit %lld", alike, (long long)r->runs[0].row.exit_code);
+	text_wrap(out, 0, 2, s.data ? s.data : "");
+	for (size_t i = 0; i < r->n_groups; i++)
+		add_odd_endings(out, r, &r->groups[i]);
 }
 
 static void add_opening(struct str *out, const struct report *r)
@@ -135,8 +156,11 @@ static size_t pick_columns(const struct report *r, const struct run_group *cols[
 static void add_others_line(struct str *out, const char *name)
 {
 	str_add(out, "\n");
-	text_para(out, 2, "In full for '%s'; all figures of the other settings: "
-			  "analyzer report --format json", name);
+	text_para(out, 2,
+		  "In full for '%s'; all figures of the other settings: "
+		  "analyzer report --format json",
+		  name);
+	str_add(out, "\n");
 }
 
 static void add_enough_sentence(struct str *out, const struct report *r)
@@ -189,8 +213,10 @@ static void add_decisions(struct str *out, const struct run_view *v, bool with_n
 		return;
 	for (int a = 0; a < N_ACTIONS; a++)
 		add_action(&s, d, a);
-	text_para(out, 2, "%s%sSqueezer: %zu decisions: %s", with_name ? text_run_name(v) : "",
-		  with_name ? ": " : "", d->n, s.data ? s.data : "of unknown kinds");
+	str_add(out, "\n");
+	text_para(out, 2, "Squeezer%s%s%s: %zu decisions: %s", with_name ? " in '" : "",
+		  with_name ? text_run_name(v) : "", with_name ? "'" : "", d->n,
+		  s.data ? s.data : "of unknown kinds");
 	if (d->longest_ns > 0)
 		text_para(out, 4, "longest: %s, a %s at %s",
 			  text_duration(took, (double)d->longest_ns / 1e9),
@@ -201,50 +227,62 @@ static void add_decisions(struct str *out, const struct run_view *v, bool with_n
 static void add_memory(struct str *out, const struct report *r,
 		       const struct run_group *const cols[], size_t n)
 {
-	bool has_many = r->n_groups > TEXT_COLUMNS;
-
 	add_question(out, "How much memory does it use, and how little is enough?");
 	add_enough_sentence(out, r);
 	str_add(out, "\n");
-	if (has_many) {
+	if (r->n_groups > TEXT_COLUMNS) {
 		text_table_memory(out, r);
 		add_others_line(out, text_run_name(cols[0]->first));
 	}
 	text_figures(out, SEC_USE, cols, n);
 	str_add(out, "\n");
 	text_figures(out, SEC_ENOUGH, cols, n);
-	for (size_t i = 0; i < r->n_runs; i++) {
-		if (r->runs[i].decisions.n > 0 && out->data[out->len - 2] != '\n')
-			str_add(out, "\n");
+	for (size_t i = 0; i < r->n_runs; i++)
 		add_decisions(out, &r->runs[i], r->n_runs > 1);
-	}
 }
 
-static void add_cost(struct str *out, const struct report *r,
-		     const struct run_group *const cols[], size_t n)
+/* The price in run time, as sentences; false when there is none to tell. */
+static bool add_cost_sentences(struct str *out, const struct report *r)
 {
 	char now[CELL_MAX], before[CELL_MAX], change[CELL_MAX];
-	bool has_many = r->n_groups > TEXT_COLUMNS;
+	bool has_any = false;
 
-	add_question(out, "What did the squeeze cost?");
-	for (size_t i = 0; !has_many && r->baseline && i < r->n_groups; i++) {
+	if (!r->baseline) {
+		text_para(out, 2,
+			  "Run time without a squeeze is not known: there is no baseline in "
+			  "this session.");
+		return true;
+	}
+	if (r->n_groups == 1) {
+		text_para(out, 2, "Nothing was squeezed: these are the workload's own figures.");
+		return true;
+	}
+	for (size_t i = 0; r->n_groups <= TEXT_COLUMNS && i < r->n_groups; i++) {
 		const struct run_group *g = &r->groups[i];
+		double slower = figure_change(g, r->baseline, FIG_duration_s);
 
-		if (g == r->baseline || isnan(figure_change(g, r->baseline, FIG_duration_s)))
+		if (g == r->baseline || isnan(slower))
 			continue;
-		text_para(out, 2, "'%s' ran %s against the baseline's %s: %s.", text_run_name(g->first),
+		text_para(out, 2, "'%s' ran %s against the baseline's %s: %s.",
+			  text_run_name(g->first),
 			  text_value(now, &g->median[FIG_duration_s], UNIT_SECONDS),
 			  text_value(before, &r->baseline->median[FIG_duration_s], UNIT_SECONDS),
-			  text_change(change, figure_change(g, r->baseline, FIG_duration_s)));
+			  text_change(change, slower));
+		has_any = true;
 	}
-	if (!r->baseline)
-		text_para(out, 2, "Run time without a squeeze is not known: there is no baseline "
-				  "in this session.");
-	if (has_many) {
+	return has_any;
+}
+
+static void add_cost(struct str *out, const struct report *r, const struct run_group *const cols[],
+		     size_t n)
+{
+	add_question(out, "What did the squeeze cost?");
+	if (add_cost_sentences(out, r))
+		str_add(out, "\n");
+	if (r->n_groups > TEXT_COLUMNS) {
 		text_table_cost(out, r);
 		add_others_line(out, text_run_name(cols[0]->first));
 	}
-	str_add(out, "\n");
 	text_figures(out, SEC_COST, cols, n);
 	str_add(out, "\n");
 	text_figures(out, SEC_SAVE, cols, n);
@@ -267,14 +305,16 @@ static void add_best(struct str *out, const struct report *r)
 
 	add_question(out, "Which limit is best?");
 	if (r->n_groups < 2) {
-		text_para(out, 2, "n/a (one setting was run; a staticsweep or --limit tries others)");
+		text_para(out, 2,
+			  "n/a (one setting was run; a staticsweep or --limit tries others)");
 		return;
 	}
 	text_table_best(out, r);
 	str_add(out, "\n");
 	if (best)
-		text_para(out, 2, "%s is the least limit whose run time stayed within %.0f %% of "
-				  "the baseline (%s).",
+		text_para(out, 2,
+			  "%s is the least limit whose run time stayed within %.0f %% of "
+			  "the baseline (%s).",
 			  fmt_bytes(limit, best->first->row.limit_bytes), 100 * BEST_LIMIT_SLOWDOWN,
 			  text_change(change, figure_change(best, r->baseline, FIG_duration_s)));
 	else if (!r->baseline)
@@ -283,8 +323,9 @@ static void add_best(struct str *out, const struct report *r)
 		text_para(out, 2, "No limit kept the run time within %.0f %% of the baseline.",
 			  100 * BEST_LIMIT_SLOWDOWN);
 	if (repeats < VERDICT_REPEATS)
-		text_para(out, 2, "Whether differences are real is not known: %zu run%s of a setting, "
-				  "%d are needed (-n %d).",
+		text_para(out, 2,
+			  "Whether differences are real is not known: %zu run%s of a setting, "
+			  "%d are needed (-n %d).",
 			  repeats, repeats == 1 ? "" : "s", VERDICT_REPEATS, VERDICT_REPEATS);
 }
 

@@ -8,6 +8,8 @@
  *
  *   peak                      640.0 MiB  memory.peak, else the largest
  *                                        memory.current
+ *   zswap ratio                     n/a (nothing was in zswap)
+ *                                        original / compressed size
  *
  * Several:
  *                              baseline   limit 80 %
@@ -41,8 +43,7 @@ static bool has_repeats(const struct run_group *const groups[], size_t n)
 static bool has_spread(const struct run_group *const groups[], size_t n, enum figure_id id)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!groups[i]->median[id].why &&
-		    groups[i]->min[id].v != groups[i]->max[id].v)
+		if (!groups[i]->median[id].why && groups[i]->min[id].v != groups[i]->max[id].v)
 			return true;
 	}
 	return false;
@@ -70,20 +71,18 @@ static void add_single(struct str *out, const struct run_group *const groups[], 
 {
 	const struct figure_info *info = &figure_infos[id];
 	const struct figure *fig = &groups[0]->median[id];
-	_cleanup_str_ struct str na = {0};
+	_cleanup_str_ struct str reason = {0};
 
-	if (!fig->why) {
-		add_cells(out, info->label, &fig, 1, info->unit);
-		str_add(out, "  ");
-		text_wrap(out, DEFINITION_AT, DEFINITION_AT, info->definition);
-	} else {
-		str_addf(&na, "n/a (%s)", fig->why);
-		str_addf(out, "%*s%-*s%*s  ", INDENT, "", LABEL_WIDTH, info->label, CELL_WIDTH,
-			 "n/a");
-		text_wrap(out, DEFINITION_AT, DEFINITION_AT, na.data ? na.data : "");
+	add_cells(out, info->label, &fig, 1, info->unit);
+	if (fig->why) {
+		str_addf(&reason, "(%s)", fig->why);
+		str_add(out, " ");
+		text_wrap(out, DEFINITION_AT - 1, DEFINITION_AT, reason.data ? reason.data : "");
 		str_addf(out, "%*s", DEFINITION_AT, "");
-		text_wrap(out, DEFINITION_AT, DEFINITION_AT, info->definition);
+	} else {
+		str_add(out, "  ");
 	}
+	text_wrap(out, DEFINITION_AT, DEFINITION_AT, info->definition);
 	add_spread(out, groups, 1, id);
 }
 

@@ -11,19 +11,26 @@ static void newline(struct str *out, size_t indent)
 	str_addf(out, "\n%*s", (int)indent, "");
 }
 
+/* Names and details come from outside: no control character reaches the terminal. */
+static void add_printable(struct str *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		str_addn(out, (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? "?" : text + i, 1);
+}
+
 /* A word longer than a line is broken where the line ends. */
 static size_t add_word(struct str *out, size_t at, size_t indent, const char *word, size_t len)
 {
 	while (at + len > TEXT_WIDTH && len > TEXT_WIDTH - indent) {
 		size_t part = TEXT_WIDTH - at;
 
-		str_addn(out, word, part);
+		add_printable(out, word, part);
 		newline(out, indent);
 		word += part;
 		len -= part;
 		at = indent;
 	}
-	str_addn(out, word, len);
+	add_printable(out, word, len);
 	return at + len;
 }
 

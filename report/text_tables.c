@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define NAME_WIDTH 13
+#define NAME_WIDTH 11
 
 /* A cell is a figure, or its change against the baseline. */
 struct table_column {
@@ -16,18 +16,27 @@ struct table_column {
 	bool is_change;
 };
 
+/* "12.3 %" -> "12.3%": a table has no room for both. */
+static void remove_blank(char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > 2 && strcmp(text + len - 2, " %") == 0)
+		memcpy(text + len - 2, "%", 2);
+}
+
 static void add_row(struct str *out, const struct report *r, const struct run_group *g,
 		    const struct table_column *cols, size_t n)
 {
 	const struct run_row *row = &g->first->row;
 	char buf[CELL_MAX];
 
+	str_add(out, g->has_ended_well ? "  " : "! ");
 	/* A limit speaks for itself; everything else goes by its name. */
 	if (row->limit_bytes != READ_NULL)
-		str_addf(out, "  %-*.*s", NAME_WIDTH, NAME_WIDTH,
-			 fmt_bytes(buf, row->limit_bytes));
+		str_addf(out, "%-*.*s", NAME_WIDTH, NAME_WIDTH, fmt_bytes(buf, row->limit_bytes));
 	else
-		str_addf(out, "  %-*.*s", NAME_WIDTH, NAME_WIDTH, row->name ? row->name : "-");
+		str_addf(out, "%-*.*s", NAME_WIDTH, NAME_WIDTH, row->name ? row->name : "-");
 	for (size_t i = 0; i < n; i++) {
 		const struct table_column *c = &cols[i];
 
@@ -37,10 +46,9 @@ static void add_row(struct str *out, const struct report *r, const struct run_gr
 			buf[0] = '\0';
 		else
 			(void)text_change(buf, figure_change(g, r->baseline, c->id));
+		remove_blank(buf);
 		str_addf(out, "%*s", c->width, buf);
 	}
-	if (!g->has_ended_well)
-		str_add(out, " !");
 	str_add(out, "\n");
 }
 
@@ -62,8 +70,9 @@ static void add_table(struct str *out, const struct report *r, const char *first
 		has_bad |= !r->groups[i].has_ended_well;
 	}
 	if (has_bad)
-		text_para(out, 2, "! did not end as the baseline did, or was killed for lack of "
-				  "memory");
+		text_para(out, 2,
+			  "! did not end as the baseline did, or was killed for lack of "
+			  "memory");
 }
 
 void text_table_memory(struct str *out, const struct report *r)
@@ -76,6 +85,8 @@ void text_table_memory(struct str *out, const struct report *r)
 		{"logical", 11, FIG_logical_max_bytes, false},
 	};
 
+	text_para(out, 2, "Peak, median in use, floor, swapped out (largest), logical (largest):");
+	str_add(out, "\n");
 	add_table(out, r, "setting", cols, ARRAY_SIZE(cols));
 }
 
@@ -90,6 +101,10 @@ void text_table_cost(struct str *out, const struct report *r)
 		{"CPU", 10, FIG_cpu_s, false},
 	};
 
+	text_para(out, 2,
+		  "Major faults and their worst rate, share of the time stalled (some, full), "
+		  "median saving, CPU time:");
+	str_add(out, "\n");
 	add_table(out, r, "setting", cols, ARRAY_SIZE(cols));
 }
 
@@ -97,13 +112,18 @@ void text_table_best(struct str *out, const struct report *r)
 {
 	static const struct table_column cols[] = {
 		{"peak", 10, FIG_peak_bytes, false},
-		{"", 9, FIG_peak_bytes, true},
+		{"", 7, FIG_peak_bytes, true},
 		{"run time", 9, FIG_duration_s, false},
-		{"", 9, FIG_duration_s, true},
+		{"", 8, FIG_duration_s, true},
 		{"faults", 8, FIG_major_faults, false},
 		{"full", 7, FIG_stalled_full_share, false},
 		{"swap", 10, FIG_swapped_max_bytes, false},
+		{"ratio", 6, FIG_zswap_ratio, false},
 	};
 
+	text_para(out, 2,
+		  "Changes are against the baseline; faults: major faults; full: stalled, "
+		  "full, share; swap: swapped out, largest; ratio: zswap ratio.");
+	str_add(out, "\n");
 	add_table(out, r, "limit", cols, ARRAY_SIZE(cols));
 }

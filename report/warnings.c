@@ -74,8 +74,8 @@ static void warn_ending(struct collector *c)
 	if (v->state == RUN_RECORDING)
 		warn(c, "still being recorded: figures end with the last sample so far");
 	if (has(v, FIG_oom_kills) && v->fig[FIG_oom_kills].v > 0)
-		warn(c, "%.0f killed for lack of memory: not comparable with other runs",
-		     v->fig[FIG_oom_kills].v);
+		warn(c, "%.0f process%s killed for lack of memory: not comparable with other runs",
+		     v->fig[FIG_oom_kills].v, v->fig[FIG_oom_kills].v > 1 ? "es" : "");
 }
 
 static void warn_sampling(struct collector *c)
@@ -99,15 +99,19 @@ static void warn_accounting(struct collector *c)
 		warn(c, "no swapcached in memory.stat: swapped-out figures contain pages that are "
 			"also in memory");
 	if (v->lacks_zswap_bytes)
-		warn(c, "compressed bytes of the group are not known: resident figures contain them");
+		warn(c,
+		     "compressed bytes of the group are not known: resident figures contain them");
 	if (v->has_zram_share)
-		warn(c, "zram is charged to no group: its share in physical and saving is estimated");
+		warn(c,
+		     "zram is charged to no group: its share in physical and saving is estimated");
 	if (has(v, FIG_zswap_ratio) && v->fig[FIG_zswap_ratio].v < USEFUL_RATIO)
 		warn(c, "zswap ratio %.2f: compression brings nothing for this workload",
 		     v->fig[FIG_zswap_ratio].v);
 	if (has(v, FIG_host_stalled_full_share) &&
-	    v->fig[FIG_host_stalled_full_share].v - (has(v, FIG_stalled_full_share) ?
-		    v->fig[FIG_stalled_full_share].v : 0) > HOST_STALL_SHARE)
+	    v->fig[FIG_host_stalled_full_share].v - (has(v, FIG_stalled_full_share)
+							     ? v->fig[FIG_stalled_full_share].v
+							     : 0) >
+		    HOST_STALL_SHARE)
 		warn(c, "the host itself was stalled on memory for %.1f %% of the time",
 		     100 * v->fig[FIG_host_stalled_full_share].v);
 }
@@ -127,7 +131,8 @@ static void warn_feature(void *arg, const char *name, const char *why)
 	warn(arg, "not available here: %s%s%s%s", name, *why ? " (" : "", why, *why ? ")" : "");
 }
 
-/* What the workload would occupy does not depend on the squeeze: a cross-check of the formulas. */
+/* A squeeze can drop page cache, but it makes nothing: more logical memory than without would be
+ * counted twice, a cross-check of the formulas. */
 static void warn_logical(struct collector *c)
 {
 	const struct run_group *base = c->r->baseline;
@@ -137,9 +142,10 @@ static void warn_logical(struct collector *c)
 		double change = figure_change(g, base, FIG_logical_max_bytes);
 
 		c->run = g->first;
-		if (fabs(change) > LOGICAL_TOLERANCE && base->first->command && g->first->command &&
-		    strcmp(base->first->command, g->first->command) == 0)
-			warn(c, "logical memory differs from the baseline's by %+.1f %%",
+		if (change > LOGICAL_TOLERANCE)
+			warn(c,
+			     "logical memory is %.1f %% above the baseline's: swapped or "
+			     "compressed pages may be counted twice",
 			     100 * change);
 	}
 }

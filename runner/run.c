@@ -8,7 +8,6 @@
 #include "squeezer/squeezer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -338,7 +337,8 @@ static int handle(struct run *run, enum source source, struct err *err)
 	case SRC_BEAT:
 		(void)!read(run->fd[SRC_BEAT], &ticks, sizeof(ticks));
 		guard_beat(run->env->guard);
-		check_over(run);
+		if (run->cg.dirfd < 0)
+			check_over(run); /* orphans end without a word to us */
 		break;
 	case SRC_TIMEOUT:
 		on_timeout(run);
@@ -409,9 +409,7 @@ static int set_up_loop(struct run *run, struct err *err)
 	if (r == 0 && run->squeezer)
 		r = watch(run, SRC_SQUEEZER, squeezer_fd(run->squeezer), EPOLLIN, err);
 	if (r == 0 && run->cg.dirfd >= 0 && !run->cg.is_fake)
-		r = watch(run, SRC_GROUP,
-			  openat(run->cg.dirfd, "cgroup.events", O_RDONLY | O_CLOEXEC), EPOLLPRI,
-			  err);
+		r = watch(run, SRC_GROUP, run->cg.events_fd, EPOLLPRI, err);
 	return r;
 }
 
@@ -560,7 +558,6 @@ static void tear_down(struct run *run)
 	sampler_free(run->sampler);
 	for (int t = SRC_SAMPLE; t <= SRC_TIMEOUT; t++)
 		close_fd(&run->fd[t]);
-	close_fd(&run->fd[SRC_GROUP]);
 	close_fd(&run->epoll_fd);
 	if (run->cg.dirfd >= 0 && cgroup_remove(&run->cg, guard_undo(run->env->guard), &err) < 0)
 		log_err(log, LOG_WARN, &err);
@@ -577,7 +574,7 @@ int run_execute(const struct run_env *env, const struct run_spec *spec, struct r
 		return err_errno(err, -ENOMEM, "cannot start a run");
 	run->env = env;
 	run->spec = spec;
-	run->cg.dirfd = run->epoll_fd = -1;
+	run->cg.dirfd = run->cg.events_fd = run->epoll_fd = -1;
 	run->child = (struct spawned){.gate_fd = -1, .exec_fd = -1};
 	run->peak_bytes = run->exit_status = -1;
 	run->end = (struct run_end){

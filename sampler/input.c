@@ -2,6 +2,7 @@
 #include "sampler/input.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "cgroup/parse.h"
@@ -13,10 +14,24 @@
 #define POS_NONE (-1)
 #define POS_LOST (-2)
 
+/* The value of a debugfs file, which always fits one read. */
+static ssize_t read_once(const struct input *in, char *buf)
+{
+	_cleanup_close_ int fd = openat(in->dirfd, in->file_name, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, INPUT_TEXT_MAX);
+	return n < 0 ? -errno : n;
+}
+
 ssize_t input_read(const struct input *in, char buf[static INPUT_TEXT_MAX])
 {
 	size_t n = 0;
 
+	if (in->fd < 0)
+		return read_once(in, buf);
 	for (;;) {
 		ssize_t got = pread(in->fd, buf + n, INPUT_TEXT_MAX - n, n);
 
@@ -209,6 +224,26 @@ static scan_fn *scanner(enum input_format format)
 	}
 }
 
+/*
+ * Most lines of /proc/vmstat go nowhere: while the next one is the expected key of such a line, it
+ * is jumped over without being taken apart.
+ */
+static void skip_ignored(const struct input *in, struct scan *s, size_t *at)
+{
+	const struct input_key *k = in->keys + *at, *end = in->keys + in->n_keys;
+
+	for (; k < end && k->target == TARGET_NONE && s->end - s->p > k->len; k++) {
+		const char *nl;
+
+		if (memcmp(s->p, k->name, k->len) != 0 ||
+		    (s->p[k->len] != ' ' && s->p[k->len] != ':'))
+			break;
+		nl = memchr(s->p, '\n', s->end - s->p);
+		s->p = nl ? nl + 1 : s->end;
+	}
+	*at = k - in->keys;
+}
+
 void input_take(struct input *in, struct names *names, const char *text, size_t len,
 		struct sample *ret)
 {
@@ -228,8 +263,13 @@ void input_take(struct input *in, struct names *names, const char *text, size_t 
 	/* io.stat names a device after its first I/O only: until then the sum is a true 0. */
 	if (in->format == FORMAT_NESTED)
 		memset(ret->has + in->first, true, in->n_rows);
-	while (next(&s, &f))
+	for (;;) {
+		if (in->format == FORMAT_FLAT)
+			skip_ignored(in, &s, &at);
+		if (!next(&s, &f))
+			break;
 		put(names, find_target(in, names, &f, &at), &f, ret);
+	}
 }
 
 static int learn_columns(struct input *in, struct names *names)

@@ -1,8 +1,8 @@
 /*
  * One open file of a sample: how it is written, which of its keys go where. Internal to sampler/.
  *
- * Life: input_open → input_learn (once, may allocate) → input_take per sample (never allocates)
- * → input_close. Keys come in the same order as last time nearly always, so each is compared with
+ * Life: opened by the sampler → input_learn (once, may allocate) → input_read and input_take per
+ * sample (never allocate) → input_close. Keys come in the same order as last time nearly always, so each is compared with
  * its expected successor first and looked up only when that fails. Keys that appear later are
  * learnt then, out of memory set aside.
  */
@@ -44,7 +44,9 @@ struct input_key {
 };
 
 struct input {
-	int fd;
+	int fd;              /* owned; -1: opened anew for each sample, see input_read */
+	int dirfd;           /* borrowed; where file_name is opened anew */
+	const char *file_name;
 	enum input_format format;
 	int first, n_rows;   /* the file's rows in metrics[] */
 	const char *label;   /* prefix of extras: "memory.stat", "zram0/mm_stat"; NULL = none */
@@ -55,7 +57,11 @@ struct input {
 	size_t n_keys, max_keys;
 };
 
-/* Reads the file whole into buf. Returns its length or a negative errno. */
+/*
+ * Reads the file whole into buf. Returns its length or a negative errno. A file of debugfs can be
+ * read only once per descriptor: it answers pread with ESPIPE and cannot be rewound. For those fd
+ * is -1, and they are opened anew in dirfd.
+ */
 ssize_t input_read(const struct input *in, char buf[static INPUT_TEXT_MAX]);
 
 /* Learns the keys of a first text. -ENOMEM. */

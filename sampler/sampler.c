@@ -18,6 +18,7 @@
 struct sampler {
 	struct input inputs[MAX_INPUTS];
 	size_t n_inputs;
+	int zswap_dirfd; /* debugfs' zswap/, or a negative errno */
 	struct names names;
 	char text[INPUT_TEXT_MAX];
 };
@@ -62,7 +63,7 @@ static const struct source *find_source(const char *file)
 struct places {
 	const struct root *root;
 	int group_dirfd;
-	int zswap_dirfd; /* debugfs' zswap/, or a negative errno */
+	int zswap_dirfd;
 };
 
 /* Learns from a first read and keeps the input; a file that cannot be read is not had. */
@@ -76,6 +77,10 @@ static int add_input(struct sampler *s, struct input *in, struct err *err)
 		return 0;
 	}
 	n = input_read(in, s->text);
+	if (n == -ESPIPE && in->dirfd >= 0) {
+		close_fd(&in->fd);
+		n = input_read(in, s->text);
+	}
 	/* EOPNOTSUPP: PSI is off. ENODATA, EINVAL and others: nothing there for us either. */
 	if (n < 0) {
 		input_close(in);
@@ -112,25 +117,29 @@ static int open_peak_interval(int group_dirfd)
 	return TAKE_FD(fd);
 }
 
-static int open_file(const struct places *at, const struct metric *m)
+/* Opens the file of a metric into in->fd; a negative errno: not had. */
+static int open_file(const struct places *at, const struct metric *m, struct input *in)
 {
 	static const char zswap[] = ZSWAP_DEBUGFS "/";
-	int fd;
 
+	in->dirfd = -1;
 	if (m->scope == METRIC_HOST && strncmp(m->file, zswap, sizeof(zswap) - 1) == 0) {
 		if (at->zswap_dirfd < 0)
 			return at->zswap_dirfd;
-		fd = openat(at->zswap_dirfd, m->file + sizeof(zswap) - 1, O_RDONLY | O_CLOEXEC);
-		return fd < 0 ? -errno : fd;
+		in->dirfd = at->zswap_dirfd;
+		in->file_name = m->file + sizeof(zswap) - 1;
+		in->fd = openat(in->dirfd, in->file_name, O_RDONLY | O_CLOEXEC);
+		return in->fd < 0 ? -errno : 0;
 	}
 	if (m->scope == METRIC_HOST)
-		return root_openat(at->root, m->file, O_RDONLY);
-	if (at->group_dirfd < 0)
-		return -ENOENT;
-	if (strcmp(m->key, "interval") == 0)
-		return open_peak_interval(at->group_dirfd);
-	fd = openat(at->group_dirfd, m->file, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+		in->fd = root_openat(at->root, m->file, O_RDONLY);
+	else if (at->group_dirfd < 0)
+		in->fd = -ENOENT;
+	else if (strcmp(m->key, "interval") == 0)
+		in->fd = open_peak_interval(at->group_dirfd);
+	else
+		in->fd = openat(at->group_dirfd, m->file, O_RDONLY | O_CLOEXEC);
+	return MIN(in->fd, 0);
 }
 
 static bool is_zram_name(const char *name)
@@ -160,7 +169,8 @@ static int add_zram(struct sampler *s, const struct root *root, int first, int n
 		return 0;
 	}
 	while (r == 0 && (e = readdir(dir))) {
-		struct input in = {.format = FORMAT_COLUMN, .first = first, .n_rows = n_rows};
+		struct input in = {
+			.dirfd = -1, .format = FORMAT_COLUMN, .first = first, .n_rows = n_rows};
 		char file[sizeof(e->d_name) + sizeof("/mm_stat")];
 		size_t len;
 
@@ -213,8 +223,7 @@ static int open_inputs(struct sampler *s, const struct places *at, struct err *e
 			r = add_zram(s, at->root, i, n, err);
 			continue;
 		}
-		in.fd = open_file(at, m);
-		if (in.fd >= 0)
+		if (open_file(at, m, &in) == 0)
 			r = add_input(s, &in, err);
 	}
 	return r;
@@ -222,15 +231,14 @@ static int open_inputs(struct sampler *s, const struct places *at, struct err *e
 
 int sampler_new(struct sampler **ret, const struct root *root, int group_dirfd, struct err *err)
 {
-	struct places at = {root, group_dirfd, zswap_debugfs_open(root)};
 	struct sampler *s = calloc(1, sizeof(*s));
+	struct places at = {root, group_dirfd, -1};
 	int r;
 
-	if (s)
-		r = open_inputs(s, &at, err);
-	else
-		r = err_errno(err, -ENOMEM, "cannot prepare the sampler");
-	close_fd(&at.zswap_dirfd);
+	if (!s)
+		return err_errno(err, -ENOMEM, "cannot prepare the sampler");
+	s->zswap_dirfd = at.zswap_dirfd = zswap_debugfs_open(root);
+	r = open_inputs(s, &at, err);
 	if (r < 0) {
 		sampler_free(s);
 		return r;
@@ -245,6 +253,7 @@ void sampler_free(struct sampler *s)
 		return;
 	for (size_t i = 0; i < s->n_inputs; i++)
 		input_close(&s->inputs[i]);
+	close_fd(&s->zswap_dirfd);
 	free(s);
 }
 

@@ -2,9 +2,11 @@
  * Reads all counters of one workload at one instant.
  *
  * Life: sampler_new (opens every file once, learns which keys this kernel has) → sampler_take per
- * tick (pread at 0 of the open files; no open, no fork, no allocation) → sampler_free. Used from
- * one thread. A file or key that the kernel does not have leaves `has` false, never 0. Borrows
- * root and the group's directory, which must outlive it.
+ * tick (pread at 0 of the open files; no fork, no allocation; no open except of zswap's counters:
+ * debugfs lets them be read once per descriptor only) → sampler_free. Used from one thread. A file
+ * or key that the kernel does not have leaves `has` false, never 0. Borrows root and the group's
+ * directory, which must outlive it. Files, devices and zswap counters that appear later are not
+ * seen; new keys of a file are.
  */
 #pragma once
 

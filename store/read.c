@@ -24,9 +24,18 @@ struct field {
 	size_t offset;
 };
 
-#define INT(row, f) {#f, FIELD_INT, offsetof(struct row, f)}
-#define REAL(row, f) {#f, FIELD_REAL, offsetof(struct row, f)}
-#define TEXT(row, f) {#f, FIELD_TEXT, offsetof(struct row, f)}
+#define INT(row, f)                                    \
+	{                                              \
+#f, FIELD_INT, offsetof(struct row, f) \
+	}
+#define REAL(row, f)                                    \
+	{                                               \
+#f, FIELD_REAL, offsetof(struct row, f) \
+	}
+#define TEXT(row, f)                                    \
+	{                                               \
+#f, FIELD_TEXT, offsetof(struct row, f) \
+	}
 
 struct table {
 	const char *name;
@@ -66,18 +75,12 @@ static const struct field run_fields[] = {
 };
 
 static const struct field decision_fields[] = {
-	INT(decision_row, t_ns),
-	TEXT(decision_row, action),
-	TEXT(decision_row, reason),
-	REAL(decision_row, fault_rate),
-	REAL(decision_row, stall_some),
-	REAL(decision_row, stall_full),
-	REAL(decision_row, refault_ratio),
-	INT(decision_row, usage_bytes),
-	INT(decision_row, limit_before),
-	INT(decision_row, limit_after),
-	TEXT(decision_row, outcome),
-	INT(decision_row, took_ns),
+	INT(decision_row, t_ns),           TEXT(decision_row, action),
+	TEXT(decision_row, reason),        REAL(decision_row, fault_rate),
+	REAL(decision_row, stall_some),    REAL(decision_row, stall_full),
+	REAL(decision_row, refault_ratio), INT(decision_row, usage_bytes),
+	INT(decision_row, limit_before),   INT(decision_row, limit_after),
+	TEXT(decision_row, outcome),       INT(decision_row, took_ns),
 };
 
 static const struct field event_fields[] = {
@@ -92,10 +95,10 @@ static const struct field loss_fields[] = {
 	TEXT(loss_row, detail),
 };
 
-#define TABLE(name_, tail_, row_)                                                                  \
-	{                                                                                          \
-		.name = #name_, .tail = tail_, .fields = name_##_fields,                           \
-		.n_fields = ARRAY_SIZE(name_##_fields), .row_size = sizeof(struct row_),           \
+#define TABLE(name_, tail_, row_)                                                        \
+	{                                                                                \
+		.name = #name_, .tail = tail_, .fields = name_##_fields,                 \
+		.n_fields = ARRAY_SIZE(name_##_fields), .row_size = sizeof(struct row_), \
 	}
 
 /* ?1 is NULL for `run`, which is read whole; rowid = run_id is the order of insertion. */
@@ -217,8 +220,8 @@ static int step_rows(struct reader *r, sqlite3_stmt *st, const struct table *t, 
 		memset(*rows + *n * t->row_size, 0, t->row_size);
 		++*n;
 		for (size_t i = 0; i < t->n_fields; i++) {
-			if (read_field(st, (int)i, &t->fields[i],
-				       *rows + (*n - 1) * t->row_size) < 0)
+			if (read_field(st, (int)i, &t->fields[i], *rows + (*n - 1) * t->row_size) <
+			    0)
 				return no_memory(t->name, err);
 		}
 	}
@@ -368,9 +371,9 @@ static int step_series(struct reader *r, sqlite3_stmt *st, size_t size, struct s
 			int col = (int)i + 2;
 
 			if (s->cols[i])
-				s->cols[i][s->n] = sqlite3_column_type(st, col) == SQLITE_NULL ?
-							   READ_NULL :
-							   sqlite3_column_int64(st, col);
+				s->cols[i][s->n] = sqlite3_column_type(st, col) == SQLITE_NULL
+							   ? READ_NULL
+							   : sqlite3_column_int64(st, col);
 		}
 		s->n++;
 	}
@@ -401,8 +404,8 @@ static int load_series(struct reader *r, int64_t run_id, const char *const names
 	return step_series(r, st, first_size, s, err);
 }
 
-int reader_load_series(struct reader *r, int64_t run_id, const char *const names[],
-		       size_t n_names, struct series *ret, struct err *err)
+int reader_load_series(struct reader *r, int64_t run_id, const char *const names[], size_t n_names,
+		       struct series *ret, struct err *err)
 {
 	struct series s = {.n_cols = n_names, .cols = calloc(n_names + 1, sizeof(*s.cols))};
 	int res;
@@ -453,8 +456,10 @@ static int check_version(struct reader *r, const char *dir, struct err *err)
 		return err_hint(err, "read it with the analyzer that recorded it, or a newer one");
 	}
 	if (version < 1)
-		return err_set(err, -EINVAL, "%s/profile.db was not made by analyzer, or recording "
-			       "ended before its first table", dir);
+		return err_set(err, -EINVAL,
+			       "%s/profile.db was not made by analyzer, or recording "
+			       "ended before its first table",
+			       dir);
 	return 0;
 }
 

@@ -103,6 +103,6 @@ struct series {
 };
 
 /* Reads only the named columns: rows are wide, and most readers need few. */
-int reader_load_series(struct reader *r, int64_t run_id, const char *const names[],
-		       size_t n_names, struct series *ret, struct err *err);
+int reader_load_series(struct reader *r, int64_t run_id, const char *const names[], size_t n_names,
+		       struct series *ret, struct err *err);
 void series_done(struct series *s);

@@ -14,19 +14,19 @@ static const char fixed_tables[] =
 	"CREATE TABLE run ("
 	" run_id INTEGER PRIMARY KEY,"
 	" name TEXT NOT NULL,"
-	" kind TEXT NOT NULL,"        /* baseline, static, dynamic, observe */
-	" policy TEXT,"               /* none, static, or the law */
-	" knob TEXT,"                 /* memory.max, memory.high, memory.reclaim */
-	" limit_bytes INTEGER,"       /* of a static run */
-	" command TEXT,"              /* JSON array */
-	" started_at TEXT,"           /* ISO 8601, UTC */
-	" started_mono_ns INTEGER,"   /* CLOCK_MONOTONIC of t_ns 0 */
-	" exec_t_ns INTEGER,"         /* gate opened */
+	" kind TEXT NOT NULL,"      /* baseline, static, dynamic, observe */
+	" policy TEXT,"             /* none, static, or the law */
+	" knob TEXT,"               /* memory.max, memory.high, memory.reclaim */
+	" limit_bytes INTEGER,"     /* of a static run */
+	" command TEXT,"            /* JSON array */
+	" started_at TEXT,"         /* ISO 8601, UTC */
+	" started_mono_ns INTEGER," /* CLOCK_MONOTONIC of t_ns 0 */
+	" exec_t_ns INTEGER,"       /* gate opened */
 	" group_empty_t_ns INTEGER,"
-	" duration_s REAL,"           /* gate opened -> main process ended */
-	" exit_code INTEGER,"         /* NULL if term_signal */
+	" duration_s REAL,"   /* gate opened -> main process ended */
+	" exit_code INTEGER," /* NULL if term_signal */
 	" term_signal INTEGER,"
-	" end_reason TEXT,"           /* NULL: still running, or the recorder died */
+	" end_reason TEXT," /* NULL: still running, or the recorder died */
 	" compressor TEXT,"
 	" allocator TEXT,"
 	" repeat_index INTEGER,"
@@ -35,18 +35,18 @@ static const char fixed_tables[] =
 	" tool_cpu_s REAL,"
 	" tool_rss_bytes INTEGER,"
 	" actuator_cpu_s REAL,"
-	" config TEXT,"               /* JSON */
-	" environment TEXT,"          /* JSON */
-	" period_ns INTEGER"          /* sampling period asked for */
+	" config TEXT,"      /* JSON */
+	" environment TEXT," /* JSON */
+	" period_ns INTEGER" /* sampling period asked for */
 	") STRICT;"
 
 	"CREATE TABLE metric ("
 	" name TEXT PRIMARY KEY,"
 	" file TEXT NOT NULL,"
 	" key TEXT NOT NULL,"
-	" kind TEXT NOT NULL,"        /* gauge, counter, limit */
+	" kind TEXT NOT NULL," /* gauge, counter, limit */
 	" unit TEXT NOT NULL,"
-	" scope TEXT NOT NULL,"       /* group, host */
+	" scope TEXT NOT NULL," /* group, host */
 	" help TEXT NOT NULL"
 	") STRICT, WITHOUT ROWID;"
 
@@ -61,7 +61,7 @@ static const char fixed_tables[] =
 	"CREATE TABLE decision ("
 	" run_id INTEGER NOT NULL,"
 	" t_ns INTEGER NOT NULL,"
-	" action TEXT NOT NULL,"      /* hold, tighten, relax, release */
+	" action TEXT NOT NULL," /* hold, tighten, relax, release */
 	" reason TEXT,"
 	" fault_rate REAL,"
 	" stall_some REAL,"
@@ -70,7 +70,7 @@ static const char fixed_tables[] =
 	" usage_bytes INTEGER,"
 	" limit_before INTEGER,"
 	" limit_after INTEGER,"
-	" outcome TEXT,"              /* ok, partial, timeout, error, skipped */
+	" outcome TEXT," /* ok, partial, timeout, error, skipped */
 	" took_ns INTEGER"
 	") STRICT;"
 	"CREATE INDEX decision_by_run ON decision (run_id, t_ns);"
@@ -90,7 +90,7 @@ static const char fixed_tables[] =
 	"CREATE TABLE event ("
 	" run_id INTEGER NOT NULL,"
 	" t_ns INTEGER,"
-	" kind TEXT NOT NULL,"        /* oom_kill, warning, compressor_changed, ... */
+	" kind TEXT NOT NULL," /* oom_kill, warning, compressor_changed, ... */
 	" detail TEXT"
 	") STRICT;"
 
@@ -105,8 +105,7 @@ static int exec_sql(sqlite3 *db, const char *sql, struct err *err)
 {
 	if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
 		return 0;
-	return err_set(err, -EIO, "cannot create the tables of profile.db: %s",
-		       sqlite3_errmsg(db));
+	return err_set(err, -EIO, "cannot create the tables of profile.db: %s", sqlite3_errmsg(db));
 }
 
 static int exec_str(sqlite3 *db, const struct str *sql, struct err *err)
@@ -165,8 +164,10 @@ static int create_rate(sqlite3 *db, struct err *err)
 static void add_total(struct str *sql, const char *metric, const char *expr, const char *as)
 {
 	if (metric_find(metric) >= 0)
-		str_addf(sql, ", (SELECT (max(%s) - min(%s))%s FROM sample AS s"
-			      " WHERE s.run_id = r.run_id) AS %s", metric, metric, expr, as);
+		str_addf(sql,
+			 ", (SELECT (max(%s) - min(%s))%s FROM sample AS s"
+			 " WHERE s.run_id = r.run_id) AS %s",
+			 metric, metric, expr, as);
 }
 
 static int create_run_summary(sqlite3 *db, struct err *err)
@@ -194,8 +195,10 @@ static int create_run_summary(sqlite3 *db, struct err *err)
 
 static int insert_metric(sqlite3_stmt *st, const struct metric *m)
 {
-	const char *const text[] = {m->name, m->file, m->key, metric_kind_name(m->kind),
-				    m->unit, metric_scope_name(m->scope), m->help};
+	const char *const text[] = {m->name, m->file,
+				    m->key,  metric_kind_name(m->kind),
+				    m->unit, metric_scope_name(m->scope),
+				    m->help};
 
 	for (size_t i = 0; i < ARRAY_SIZE(text); i++) {
 		if (sqlite3_bind_text(st, (int)i + 1, text[i], -1, SQLITE_STATIC) != SQLITE_OK)

@@ -35,6 +35,17 @@ cap() {
 	status=$?
 }
 
+# Waits up to 20 s until the file holds the pattern.
+await() {
+	local i
+	for i in $(seq 1000); do
+		grep -qse "$2" "$1" && return
+		sleep 0.02
+	done
+	echo "no '$2' in $1 after 20 s"
+	return 1
+}
+
 is() { [ "$1" = "$2" ] || { echo "got '$1', expected '$2'"; return 1; }; }
 has() { grep -qe "$2" "$1" || { echo "no '$2' in $1:"; cat "$1"; return 1; }; }
 hasnt() { ! grep -qe "$2" "$1" || { echo "'$2' is in $1:"; cat "$1"; return 1; }; }

@@ -1,0 +1,128 @@
+# The command line of `run`: exit statuses, streams, results directory, bad input. Needs no rights
+# and no cgroup: what a baseline does anywhere.
+. "$(dirname "$0")/lib.sh"
+
+run() { cap "$ANALYZER" -q "$@"; }
+
+# -- exit status, row by row
+run true; t "status 0" is $status 0
+run sh -c 'exit 7'; t "the workload's own status" is $status 7
+run sh -c 'kill -TERM $$'; t "128+S for a signal" is $status 143
+run sh -c 'kill -KILL $$'; t "128+9" is $status 137
+run ./no-such-command; t "127: not found" is $status 127
+t "127 names the command" has err 'cannot run ./no-such-command: No such file'
+echo text >plain; run ./plain; t "126: not executable" is $status 126
+t "126 names the command" has err 'cannot run ./plain: Permission denied'
+run no-such-word-in-path; t "127: not found in PATH" is $status 127
+printf 'exit 9\n' >script; chmod +x script
+run ./script; t "a script without #! runs by sh, as execvp does" is $status 9
+run --timeout 0.3 sleep 20; t "124: --timeout" is $status 124
+run --no-such-option true; t "2: unknown option" is $status 2
+t "2: nothing was run" hasnt err Ran
+run -s; t "2: missing value" is $status 2
+cap "$ANALYZER"; t "2: no arguments" is $status 2
+cap "$ANALYZER" run; t "2: no command" is $status 2
+cap "$ANALYZER" --help; t "0: --help on stdout" has out 'usage: analyzer'
+t "help is silent on stderr" lines err 0
+cap "$ANALYZER" --version; t "--version" has out '^analyzer [0-9]'
+cap "$ANALYZER" run --help; t "run --help" has out '--reclaimer-config FILE'
+t "help is at most 60 lines" test "$(wc -l <out)" -le 60
+t "help is at most 79 columns" test "$(awk '{ if (length > m) m = length } END { print m }' out)" -le 79
+
+# -- streams
+head -c 300000 /dev/urandom >random
+run cat random; t "stdout is byte-identical" cmp out random
+"$ANALYZER" -q cat <random >piped 2>/dev/null; t "stdin passes" cmp piped random
+run --stdin random cat; t "--stdin FILE" cmp out random
+run --stdin nowhere cat; t "--stdin of a missing file: status" is $status 127
+"$ANALYZER" -q -n 3 sh -c 'wc -c' <random >counts 2>/dev/null
+t "several runs read /dev/null" is "$(tr -d ' \n' <counts)" 000
+run -n 2 --stdin random sh -c 'wc -c'; t "--stdin is opened anew per run" \
+	is "$(tr -d '\n' <out)" 300000300000
+t "a verb's name as the command" is "$("$ANALYZER" -q -- echo report 2>/dev/null)" report
+t "the command keeps its options" is "$("$ANALYZER" -q echo -n -s 5 2>/dev/null)" "-s 5"
+
+# -- results
+rm -rf profile.*
+run true; run true
+t "unique names" is "$(ls -d profile.true.* | wc -l)" 2
+t "profile.latest is the newest" is "$(readlink profile.latest)" "$(ls -d profile.true.* | sort -V | tail -n 1)"
+run -o here true; t "-o" test -s here/profile.db -a -s here/report.txt -a -s here/summary.json
+run -o here true; t "-o of an existing directory: 125" is $status 125
+t "-o names the directory and the remedy" has err '-O here'
+touch here/mine; run -O here true; t "-O replaces" is $status 0
+t "-O leaves other files" test -e here/mine
+t "-O starts a new database" is "$(sql here 'SELECT count(*) FROM run')" 1
+mkdir foreign; touch foreign/x
+run -O foreign true; t "-O refuses a foreign directory" is $status 125
+t "and touches nothing in it" is "$(ls foreign)" x
+run -o no/such/place true; t "an impossible -o: 125" is $status 125
+t "and names it" has err 'no/such/place'
+t "one summary key set" is "$(python3 -c '
+import json; print(*sorted(json.load(open("here/summary.json"))))')" \
+	"findings losses runs schema session warnings"
+
+# -- what is recorded
+run -o rec sh -c 'sleep 0.1; exit 3'
+t "run row" is "$(sql rec "SELECT kind, policy, exit_code, term_signal, end_reason FROM run")" \
+	'baseline|none|3||exited'
+t "command is a JSON array" is "$(sql rec 'SELECT json_extract(command, "$[2]") FROM run')" \
+	'sleep 0.1; exit 3'
+t "first sample at 0, last after the end" is "$(sql rec 'SELECT min(t_ns) = 0 AND
+	max(t_ns) >= (SELECT exec_t_ns + duration_s * 1e9 FROM run) FROM sample')" 1
+t "a short run has two samples" is "$(sql rec 'SELECT count(*) FROM sample')" 2
+run -o sig sh -c 'kill -TERM $$'
+t "signalled" is "$(sql sig "SELECT exit_code, term_signal, end_reason FROM run")" '|15|signalled'
+run -o exec ./no-such-command
+t "exec failure is recorded" is "$(sql exec "SELECT end_reason FROM run")" exec_failed
+run -o per -s 20ms sleep 1
+t "period x samples is duration_s within 10 %" is "$(sql per 'SELECT abs(count(*) * 0.02 /
+	(SELECT duration_s FROM run) - 1) < 0.1 FROM sample')" 1
+t "the database stands alone" is "$(ls per | grep -c 'profile.db')" 1
+run -o rep -n 3 sh -c 'exit 4'
+t "-n repeats" is "$(sql rep 'SELECT group_concat(repeat_index || ":" || exit_code) FROM run')" \
+	0:4,1:4,2:4
+t "several runs: the first non-zero status" is $status 4
+
+# -- bad values: one clear line, status 2, nothing run
+bad() { # NAME PATTERN ARGS...
+	local name=$1 pattern=$2
+	shift 2
+	run "$@" -o bad touch ran
+	t "$name: status" is $status 2
+	t "$name: message" has err "$pattern"
+	t "$name: nothing ran" test ! -e ran -a ! -e bad
+}
+bad "period 0" '-s 0: takes a duration from 10ms to 1h' -s 0
+bad "period negative" '-s -1: takes' -s -1
+bad "period 1e999" '-s 1e999: takes' -s 1e999
+bad "limit 12Q" '--limit 12Q: takes a size' --limit 12Q
+bad "limit 0" '--limit 0: must be more than 0' --limit 0
+bad "repeat 0" '-n 0: takes a number' -n 0
+bad "trace alloc" '-t alloc: this build has no allocation tracer' -t alloc
+bad "no such config" 'nowhere.json: No such file' -r nowhere.json
+bad "progress" '--progress loud: takes' --progress loud
+bad "color" '--color pink: takes' --color pink
+bad "root" 'cannot open the system root /no/such' --root /no/such
+printf '{"mode":"dynamic","pf_rate_watermrk":5}' >typo.json
+bad "unknown key" 'typo.json:1:19: key "pf_rate_watermrk" is not known' -r typo.json
+t "did you mean" has err 'did you mean "pf_rate_watermark"'
+bad "limit and -r" 'exclude each other' --limit 1M -r typo.json
+
+# -- signals sent by kill() to analyzer
+kill_run() { # SIGNAL SCRIPT: analyzer gets SIGNAL once the workload says so; status in $status
+	env --default-signal=INT,QUIT "$ANALYZER" -q -o "sig.$1" sh -c "$2" >out 2>err &
+	local pid=$!
+	await out ready
+	kill "-$1" $pid
+	wait $pid
+	status=$?
+}
+for s in INT TERM HUP QUIT; do
+	kill_run $s "trap 'echo got $s; exit 5' $s; echo ready; while :; do sleep 0.05; done"
+	t "SIG$s is forwarded" has out "got $s"
+	t "SIG$s: the workload's own status" is $status 5
+	t "SIG$s: a report is written" test -s "sig.$s/report.txt"
+done
+
+done_testing

@@ -1,0 +1,590 @@
+/*
+ * Reports from databases with known numbers: figures worked out by hand beside the rows, and the
+ * whole text and JSON against golden files.
+ */
+#include "results_fixture.h"
+
+#include "report/environment.h"
+#include "report/report.h"
+#include "report/text_layout.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MIB 1048576.0
+
+static void load(struct report *r, const struct fixture *f)
+{
+	struct err err;
+
+	if (report_load(r, f->dir, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+static void assert_fig(const struct run_view *v, enum figure_id id, double expected)
+{
+	const struct figure *f = &v->fig[id];
+
+	if (f->why)
+		fail_msg("%s: n/a (%s), not %.12g", figure_infos[id].name, f->why, expected);
+	if (!(fabs(f->v - expected) <= 1e-9 * fmax(1, fabs(expected))))
+		fail_msg("%s is %.12g, not %.12g", figure_infos[id].name, f->v, expected);
+}
+
+static void assert_missing(const struct run_view *v, enum figure_id id, const char *why)
+{
+	if (!v->fig[id].why)
+		fail_msg("%s is %g, not missing", figure_infos[id].name, v->fig[id].v);
+	assert_string_equal(v->fig[id].why, why);
+}
+
+/* A line wider than a terminal is a defect of every text. */
+static void assert_layout(const struct str *text)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < text->len; i++) {
+		unsigned char c = (unsigned char)text->data[i];
+
+		width = c == '\n' ? 0 : width + 1;
+		if (width > 79 || (c < 0x20 && c != '\n') || c >= 0x7f)
+			fail_msg("at byte %zu: %.80s", i, text->data + (i > 60 ? i - 60 : 0));
+		if (c == '\n' && i > 0 && text->data[i - 1] == ' ')
+			fail_msg("blank at the end of a line at byte %zu", i);
+	}
+}
+
+static void assert_json_keys(const struct str *json)
+{
+	static const char *const keys[] = {"schema",   "session", "runs",
+					   "findings", "losses",  "warnings"};
+	struct json_object *o = json_tokener_parse(json->data);
+	size_t n = 0;
+
+	assert_non_null(o);
+	json_object_object_foreach(o, key, v)
+	{
+		assert_non_null(v);
+		assert_true(n < ARRAY_SIZE(keys));
+		assert_string_equal(key, keys[n++]);
+	}
+	assert_int_equal(n, ARRAY_SIZE(keys));
+	(void)json_object_put(o);
+}
+
+/* Both forms against tests/golden/NAME.txt and NAME.json. */
+static void assert_report(const struct fixture *f, const char *name)
+{
+	_cleanup_str_ struct str text = {0}, json = {0};
+	struct err err;
+	char file[64];
+
+	if (report_build(f->dir, &text, &json, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_layout(&text);
+	assert_json_keys(&json);
+	(void)snprintf(file, sizeof(file), "%s.txt", name);
+	assert_golden(file, text.data, text.len);
+	(void)snprintf(file, sizeof(file), "%s.json", name);
+	assert_golden(file, json.data, json.len);
+}
+
+/*
+ * Run 1: a baseline of 4 s, samples at 0 ... 4 s.
+ *   memory.current 0 100 200 200 0 MiB, memory.peak 210 MiB
+ * Run 2: dynamic, 12 s, samples at 0 ... 12 s; squeezed from second 3 on.
+ *   MiB       0    1    2    3    4    5 ... 11   12 s
+ *   current   0  200  200  150  120  100 ... 100   0
+ *   anon      0  150  150  100   80   70 ...  70   0
+ *   file      0   40   40   40   30   20 ...  20   0   (shmem 10 throughout)
+ *   kernel    0   10   10   20   25   30 ...  30   0
+ *   zswap     0    0    0   10   15   20 ...  20   0
+ *   zswapped  0    0    0   30   45   80 ...  80   0
+ *   swap      0    0    0   30   50   90 ...  90   0
+ *   swapcache 0    0    0    0    5   10 ...  10   0
+ *   max       -    -    -  160  130  110 ... 110   -
+ */
+static void add_dynamic_rows(struct fixture *f)
+{
+	fixture_sql(
+		f,
+		"INSERT INTO run (run_id, name, kind, policy, knob, command, started_at, exec_t_ns,"
+		" duration_s, exit_code, end_reason, repeat_index, run_order, tool_cpu_s,"
+		" tool_rss_bytes, actuator_cpu_s, period_ns, environment) VALUES"
+		" (1, 'baseline', 'baseline', 'none', NULL, '[\"./workload\",\"1\",\"10 s\"]',"
+		" '2026-11-30T22:15:01Z', 0, 4.0, 0, 'exited', 0, 0, 0.01, 5242880, NULL,"
+		" 1000000000, '{\"kernel\":\"6.1.0\",\"page_size\":4096,"
+		"\"zswap\":{\"compressor\":\"zstd\"},"
+		"\"features\":{\"psi\":true,\"damon\":\"not built in\"}}'),"
+		" (2, 'dynamic', 'dynamic', 'step', 'memory.max',"
+		" '[\"./workload\",\"1\",\"10 s\"]', '2026-11-30T22:15:06Z', 0, 11.5, 0, 'exited',"
+		" 0, 1, 0.046, 6291456, 0.25, 1000000000, '{\"kernel\":\"6.1.0\","
+		"\"page_size\":4096,\"zswap\":{\"compressor\":\"zstd\"},"
+		"\"features\":{\"psi\":true,\"damon\":\"not built in\"}}');"
+		"INSERT INTO sample (run_id, seq, t_ns, memory_current, memory_peak, memory_max,"
+		" memory_stat_anon, memory_stat_file, memory_stat_shmem, memory_stat_kernel,"
+		" memory_stat_zswap, memory_stat_zswapped, memory_swap_current,"
+		" memory_stat_swapcached, memory_stat_pgmajfault, memory_stat_pgsteal,"
+		" memory_stat_pgscan, memory_stat_workingset_refault_anon,"
+		" memory_stat_workingset_refault_file, memory_stat_zswpin,"
+		" memory_pressure_some_total, memory_pressure_full_total, cpu_stat_usage_usec,"
+		" memory_events_oom_kill)"
+		" WITH v (run_id, seq, cur, peak, max, anon, file, kern, zswap, zswapped, swap,"
+		"  cached, maj, steal, scan, refault, zin, some, full, cpu) AS (VALUES"
+		" (1, 1,   0,   0, NULL,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),"
+		" (1, 2, 100, 110, NULL, 60, 30, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 900000),"
+		" (1, 3, 200, 210, NULL, 150, 40, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 1900000),"
+		" (1, 4, 200, 210, NULL, 150, 40, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 2900000),"
+		" (1, 5,   0, 210, NULL,  0,  0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 3800000),"
+		" (2, 1,   0,   0, NULL,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),"
+		" (2, 2, 200, 210, NULL, 150, 40, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 900000),"
+		" (2, 3, 200, 210, NULL, 150, 40, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1800000),"
+		" (2, 4, 150, 210, 160, 100, 40, 20, 10, 30, 30, 0, 500, 10000, 20000, 100, 400,"
+		"  100000, 50000, 2700000),"
+		" (2, 5, 120, 210, 130, 80, 30, 25, 15, 45, 50, 5, 1500, 15000, 30000, 1100, 1200,"
+		"  400000, 200000, 3600000),"
+		" (2, 6, 100, 210, 110, 70, 20, 30, 20, 80, 90, 10, 2000, 20000, 40000, 1200, 1500,"
+		"  600000, 300000, 4500000))"
+		" SELECT run_id, seq, (seq - 1) * 1000000000, cur * 1048576, peak * 1048576,"
+		"  coalesce(max * 1048576, 9223372036854775807), anon * 1048576, file * 1048576,"
+		"  10 * 1048576, kern * 1048576, zswap * 1048576, zswapped * 1048576,"
+		"  swap * 1048576, cached * 1048576, maj, steal, scan, refault, 0, zin, some, full,"
+		"  cpu, 0 FROM v");
+}
+
+static void make_dynamic(struct fixture *f)
+{
+	fixture_open(f, "profile.workload.20261130-221501");
+	add_dynamic_rows(f);
+	/* 7 ... 12 as 6, but for the time; 13 is after the end: gauges 0, counters stay. */
+	for (int seq = 7; seq <= 13; seq++) {
+		char sql[1600];
+
+		(void)snprintf(
+			sql, sizeof(sql),
+			"CREATE TEMP TABLE one AS SELECT * FROM sample WHERE run_id = 2 AND seq = 6;"
+			"UPDATE one SET seq = %d, t_ns = %d * 1000000000;"
+			"INSERT INTO sample SELECT * FROM one; DROP TABLE one;",
+			seq, seq - 1);
+		fixture_sql(f, sql);
+	}
+	fixture_sql(
+		f,
+		"UPDATE sample SET memory_current = 0, memory_stat_anon = 0, memory_stat_file = 0,"
+		" memory_stat_kernel = 0, memory_stat_zswap = 0, memory_stat_zswapped = 0,"
+		" memory_swap_current = 0, memory_stat_swapcached = 0,"
+		" memory_max = 9223372036854775807 WHERE run_id = 2 AND seq = 13;"
+		"INSERT INTO decision (run_id, t_ns, action, outcome, took_ns) VALUES"
+		" (2, 2500000000, 'tighten', 'ok', 30000000),"
+		" (2, 3500000000, 'tighten', 'ok', 20000000),"
+		" (2, 4500000000, 'tighten', 'timeout', 2000000000),"
+		" (2, 6000000000, 'hold', 'ok', 1000), (2, 11600000000, 'release', 'ok', 2000);"
+		"INSERT INTO event VALUES (2, 11600000000, 'limit_restored', 'memory.max is max'),"
+		" (2, 5000000000, 'warning', 'a write of memory.max took 2.0 s')");
+	fixture_finish(f);
+}
+
+static void check_baseline(const struct run_view *v)
+{
+	assert_fig(v, FIG_peak_bytes, 210 * MIB);
+	assert_fig(v, FIG_used_max_bytes, 200 * MIB);
+	/* weights 0.5 1 1 1 0.5 s: (100 + 200 + 200) / 4 */
+	assert_fig(v, FIG_used_mean_bytes, 125 * MIB);
+	/* 1 s at or below 0, 2 s at or below 100 of 4 s */
+	assert_fig(v, FIG_used_median_bytes, 100 * MIB);
+	assert_fig(v, FIG_major_faults, 10);
+	assert_missing(v, FIG_floor_bytes, "nothing was reclaimed");
+	assert_missing(v, FIG_limit_least_bytes, "no limit was set");
+	assert_missing(v, FIG_zswap_ratio, "nothing was in zswap");
+	assert_missing(v, FIG_stall_per_page_s, "nothing was swapped in");
+	assert_fig(v, FIG_sampled_share, 1.25); /* 5 samples of 1 s for 4 s */
+	assert_fig(v, FIG_tool_cpu_share, 0.0025);
+}
+
+static void check_squeezed(const struct run_view *v)
+{
+	/* memory: current - zswap is 200 at most; + swap - swapcached: 200 200 170 150 160 */
+	assert_fig(v, FIG_resident_max_bytes, 200 * MIB);
+	assert_fig(v, FIG_logical_max_bytes, 200 * MIB);
+	assert_fig(v, FIG_physical_max_bytes, 200 * MIB);
+	assert_fig(v, FIG_cache_max_bytes, 30 * MIB);
+	assert_fig(v, FIG_kernel_max_bytes, 10 * MIB);
+	assert_fig(v, FIG_swapped_max_bytes, 80 * MIB);
+	assert_fig(v, FIG_swapped_share_max, 0.5); /* 80 of 160, at one instant */
+	/* floor: 3 ... 8 s: 150 120 100 100 100 100; 1100 back of 10000 taken */
+	assert_fig(v, FIG_floor_bytes, 100 * MIB);
+	assert_fig(v, FIG_floor_share, 100.0 / 210);
+	/* anon + file there: 140 110 90 90 90 90 */
+	assert_fig(v, FIG_hot_bytes, 90 * MIB);
+	assert_fig(v, FIG_limit_least_bytes, 110 * MIB);
+	assert_fig(v, FIG_limit_least_t_s, 5);
+	assert_fig(v, FIG_limit_last_bytes, 110 * MIB);
+	assert_fig(v, FIG_limit_changes, 4);       /* at 3, 4, 5 and 12 s */
+	assert_fig(v, FIG_limit_held_share, 0.75); /* 3 ... 12 of 12 s */
+	assert_fig(v, FIG_refault_ratio, 0.06);    /* 1200 / 20000 */
+	assert_fig(v, FIG_reclaim_efficiency, 0.5);
+	/* cost: rates 0 0 500 1000 500 0 ... over 12 s */
+	assert_fig(v, FIG_major_faults, 2000);
+	assert_fig(v, FIG_major_faults_avg_per_s, 2000.0 / 12);
+	assert_fig(v, FIG_major_faults_median_per_s, 0);
+	assert_fig(v, FIG_major_faults_max_per_s, 1000);
+	assert_fig(v, FIG_stalled_some_s, 0.6);
+	assert_fig(v, FIG_stalled_some_share, 0.05);
+	assert_fig(v, FIG_stalled_some_worst, 0.3);
+	assert_fig(v, FIG_stalled_full_s, 0.3);
+	assert_fig(v, FIG_stalled_full_worst, 0.15);
+	assert_fig(v, FIG_stall_per_page_s, 0.0004); /* 0.6 s / 1500 */
+	assert_fig(v, FIG_cpu_s, 4.5);
+	/* saving: logical - current: 0 0 0 20 30 60 ... 60 0; weights 0.5 1 ... 1 0.5 of 12 s:
+	 * 0 for 3 s, 20 and 30 for 1 s each, 60 for 7 s */
+	assert_fig(v, FIG_saving_max_bytes, 60 * MIB);
+	assert_fig(v, FIG_saving_max_share, 0.375);
+	assert_fig(v, FIG_saving_median_bytes, 60 * MIB);
+	/* ratio 3 3 4 4 ...: only between samples with something in zswap */
+	assert_fig(v, FIG_zswap_ratio, 4);
+	assert_fig(v, FIG_zswap_ratio_at_most, 4);
+	assert_fig(v, FIG_oom_kills, 0);
+	assert_missing(v, FIG_faults, "no pgfault in memory.stat");
+	assert_missing(v, FIG_host_zram_max_bytes, "no zram");
+}
+
+static void test_dynamic(void **state)
+{
+	struct fixture f;
+	struct report r;
+
+	(void)state;
+	make_dynamic(&f);
+	load(&r, &f);
+	assert_int_equal(r.n_runs, 2);
+	assert_int_equal(r.n_groups, 2);
+	assert_ptr_equal(r.baseline, &r.groups[0]);
+	assert_ptr_equal(r.floor_run, &r.runs[1]);
+	assert_string_equal(r.runs[0].command, "./workload 1 '10 s'");
+	check_baseline(&r.runs[0]);
+	check_squeezed(&r.runs[1]);
+	assert_int_equal(r.runs[1].decisions.by[ACTION_TIGHTEN][OUTCOME_OK], 2);
+	assert_int_equal(r.runs[1].decisions.by[ACTION_TIGHTEN][OUTCOME_TIMEOUT], 1);
+	assert_int_equal(r.runs[1].decisions.longest_ns, 2000000000);
+	report_done(&r);
+	assert_report(&f, "report-dynamic");
+	fixture_remove(&f);
+}
+
+/*
+ * A sweep, two repeats of each setting, run time r and r + 0.2 s:
+ *   baseline 10.0 s, 200 MiB; 180 MiB 10.2 s; 160 MiB 10.4 s; 100 MiB 14.0 s, killed
+ * Medians: 10.1, 10.3 (+2.0 %), 10.5 (+4.0 %), 14.1. Within 5 %: 160 MiB.
+ */
+static void make_sweep(struct fixture *f)
+{
+	fixture_open(f, "profile.sweep");
+	fixture_sql(
+		f,
+		"CREATE TEMP TABLE level AS WITH v (id, name, kind, lim, dur, code, sig, why, mem,"
+		" maj, oom) AS (VALUES"
+		" (1, 'baseline', 'baseline', NULL, 10.0, 0, NULL, 'exited', 200, 10, 0),"
+		" (2, 'limit 90 %', 'static', 180, 10.2, 0, NULL, 'exited', 180, 500, 0),"
+		" (3, 'limit 80 %', 'static', 160, 10.4, 0, NULL, 'exited', 160, 4000, 0),"
+		" (4, 'limit 50 %', 'static', 100, 14.0, NULL, 9, 'signalled', 100, 90000, 1))"
+		" SELECT * FROM v;"
+		"CREATE TEMP TABLE rep AS WITH v (k) AS (VALUES (0), (1)) SELECT * FROM v;"
+		"INSERT INTO run (run_id, name, kind, policy, knob, limit_bytes, command,"
+		" started_at, exec_t_ns, duration_s, exit_code, term_signal, end_reason,"
+		" repeat_index, run_order, tool_cpu_s, tool_rss_bytes, period_ns)"
+		" SELECT id + 4 * k, name, kind, iif(id = 1, 'none', 'static'),"
+		"  iif(id = 1, NULL, 'memory.max'), lim * 1048576, '[\"./w\"]',"
+		"  '2026-11-30T22:15:01Z', 0, dur + 0.2 * k, code, sig, why, k, id - 1 + 4 * k,"
+		"  0.02, 5242880, 1000000000 FROM level, rep;"
+		"INSERT INTO sample (run_id, seq, t_ns, memory_current, memory_max,"
+		" memory_stat_pgmajfault, memory_events_oom_kill, memory_pressure_some_total,"
+		" memory_pressure_full_total, host_meminfo_swaptotal, host_meminfo_swapfree,"
+		" memory_swap_current)"
+		" WITH s (seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM s WHERE seq < 11)"
+		" SELECT id + 4 * k, seq, (seq - 1) * 1000000000,"
+		"  iif(seq IN (1, 11), 0, (mem - k) * 1048576),"
+		"  coalesce(lim * 1048576, 9223372036854775807),"
+		"  (maj * (seq - 1)) / 10, iif(seq = 11, oom, 0), maj * (seq - 1) * 2,"
+		"  maj * (seq - 1), 0, 0, 0 FROM level, rep, s;"
+		"INSERT INTO loss VALUES (3, 'store queue', 2, 'the disk was slow');"
+		"INSERT INTO event VALUES (4, 9000000000, 'oom_kill', 'pid 77 (w)'),"
+		" (8, 9000000000, 'oom_kill', 'pid 91 (w)'), (2, 1, 'warning', 'no PSI')");
+	fixture_finish(f);
+}
+
+static void test_sweep(void **state)
+{
+	struct fixture f;
+	struct report r;
+
+	(void)state;
+	make_sweep(&f);
+	load(&r, &f);
+	assert_int_equal(r.n_runs, 8);
+	assert_int_equal(r.n_groups, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(r.groups[i].n, 2);
+	assert_true(fabs(r.groups[1].median[FIG_duration_s].v - 10.3) < 1e-9);
+	assert_true(fabs(r.groups[1].min[FIG_duration_s].v - 10.2) < 1e-9);
+	assert_true(fabs(r.groups[1].max[FIG_duration_s].v - 10.4) < 1e-9);
+	assert_true(r.groups[0].median[FIG_used_max_bytes].v == 199.5 * MIB);
+	assert_true(fabs(figure_change(&r.groups[2], r.baseline, FIG_duration_s) - 0.4 / 10.1) <
+		    1e-9);
+	assert_true(isnan(figure_change(&r.groups[2], r.baseline, FIG_floor_bytes)));
+	assert_ptr_equal(r.best_limit, &r.groups[2]);
+	assert_false(r.groups[3].has_ended_well);
+	assert_missing(&r.runs[0], FIG_saving_max_bytes, "the host has no swap");
+	report_done(&r);
+	assert_report(&f, "report-sweep");
+	fixture_remove(&f);
+}
+
+/*
+ * The recorder died 12.3 s in; a hole of 8 s, a sample that is missing, zram (60 MiB, this group
+ * owns 40 of 80 MiB of used swap), a host that was stalled, no memory.stat worth the name.
+ */
+static void make_incomplete(struct fixture *f)
+{
+	fixture_open(f, "profile.died");
+	fixture_sql(
+		f, "INSERT INTO run (run_id, name, kind, policy, command, started_at, exec_t_ns,"
+		   " repeat_index, run_order, period_ns, environment) VALUES (1, 'baseline',"
+		   " 'baseline', 'none', '[\"sh\",\"-c\",\"echo it''s; sleep 9\"]',"
+		   " '2026-11-30T22:15:01Z', 0, 0, 0, 1000000000, '{\"page_size\":4096,"
+		   "\"features\":{\"memory.stat\":{\"ok\":false,\"why\":\"fixture\"}}}');"
+		   "INSERT INTO sample (run_id, seq, t_ns, memory_current, memory_swap_current,"
+		   " zram_mm_stat_mem_used_total, zram_mm_stat_orig_data_size,"
+		   " zram_mm_stat_huge_pages, host_meminfo_swaptotal, host_meminfo_swapfree,"
+		   " host_pressure_memory_full_total, memory_stat_pgmajfault) VALUES"
+		   " (1, 1, 0, 0, 0, 62914560, 209715200, 5120, 104857600, 20971520, 0, 0),"
+		   " (1, 2, 1000000000, 104857600, 41943040, 62914560, 209715200, 5120, 104857600,"
+		   "  20971520, 100000, 100),"
+		   " (1, 3, 9000000000, 104857600, 41943040, 62914560, 209715200, 5120, 104857600,"
+		   "  20971520, 200000, 900),"
+		   " (1, 4, 10000000000, 104857600, 41943040, 62914560, 209715200, 5120, 104857600,"
+		   "  20971520, 300000, 1000),"
+		   " (1, 6, 12300000000, 104857600, 41943040, 62914560, 209715200, 5120, 104857600,"
+		   "  20971520, 300000, 0)");
+	fixture_finish(f);
+}
+
+static void test_incomplete(void **state)
+{
+	const struct run_view *v;
+	struct fixture f;
+	struct report r;
+
+	(void)state;
+	make_incomplete(&f);
+	load(&r, &f);
+	v = &r.runs[0];
+	assert_int_equal(v->state, RUN_RECORDER_DIED);
+	assert_true(v->last_sample_s == 12.3);
+	assert_string_equal(v->command, "sh -c 'echo it'\\''s; sleep 9'");
+	assert_fig(v, FIG_samples, 5);
+	assert_fig(v, FIG_holes, 1);
+	assert_fig(v, FIG_holes_s, 8);
+	assert_fig(v, FIG_gap_max_s, 8);
+	assert_fig(v, FIG_samples_missing, 1);
+	assert_fig(v, FIG_period_mean_s, 1.433333333); /* (1 + 1 + 2.3) / 3, in ns */
+	assert_fig(v, FIG_counter_resets, 1);
+	assert_fig(v, FIG_major_faults, 1000);          /* the hole's 800 did happen */
+	assert_fig(v, FIG_major_faults_avg_per_s, 100); /* 200 in 2 s */
+	/* 40 of 80 MiB of swap: half of 60 MiB of zram */
+	assert_fig(v, FIG_physical_max_bytes, 130 * MIB);
+	assert_fig(v, FIG_logical_max_bytes, 140 * MIB);
+	/* 0 - 0 at first: used swap is others' */
+	assert_fig(v, FIG_saving_max_bytes, 10 * MIB);
+	assert_fig(v, FIG_host_zram_incompressible, 0.1); /* 5120 * 4096 / 200 MiB */
+	assert_fig(v, FIG_host_swap_ratio, 200.0 / 60);
+	assert_missing(v, FIG_duration_s, "the run's end is not recorded");
+	assert_missing(v, FIG_zswap_max_bytes, "no zswap in memory.stat");
+	report_done(&r);
+	assert_report(&f, "report-incomplete");
+	fixture_remove(&f);
+}
+
+static void test_still_recording(void **state)
+{
+	_cleanup_str_ struct str text = {0}, json = {0};
+	struct fixture f;
+	struct err err;
+
+	(void)state;
+	fixture_open(&f, "profile.live");
+	fixture_sql(&f,
+		    "INSERT INTO run (run_id, name, kind, command, started_at, period_ns)"
+		    " VALUES (1, 'baseline', 'baseline', '[\"w\"]',"
+		    " strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-2 seconds'), 1000000000);"
+		    "INSERT INTO sample (run_id, seq, t_ns) VALUES (1, 1, 0), (1, 2, 1000000000)");
+	fixture_finish(&f);
+	assert_int_equal(report_build(f.dir, &text, &json, &err), 0);
+	assert_true(strncmp(text.data, "Ran w, still being recorded: 1.0 s so far\n", 42) == 0);
+	assert_layout(&text);
+	fixture_remove(&f);
+}
+
+/* Endings in the first line. */
+static void test_opening(void **state)
+{
+	static const struct {
+		const char *columns, *opening;
+	} cases[] = {
+		{"exit_code = 3, end_reason = 'exited'", "Ran w for 1m 12s, exit 3\n"},
+		{"term_signal = 9, end_reason = 'signalled'",
+		 "Ran w for 1m 12s, ended by signal 9 (SIGKILL)\n"},
+		{"term_signal = 2, end_reason = 'interrupted'",
+		 "Ran w for 1m 12s, interrupted, ended by signal 2 (SIGINT)\n"},
+		{"term_signal = 9, end_reason = 'timeout'",
+		 "Ran w for 1m 12s, ended by --timeout, ended by signal 9 (SIGKILL)\n"},
+		{"exit_code = 127, end_reason = 'exec_failed', duration_s = NULL",
+		 "Ran w, it could not be executed, exit 127\n"},
+		{"exit_code = 0, end_reason = 'recording_failed'",
+		 "Ran w for 1m 12s, incomplete: recording failed, exit 0\n"},
+		{"duration_s = NULL", "Ran w, incomplete: the recorder died 0 s in\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_str_ struct str text = {0}, json = {0};
+		struct fixture f;
+		struct err err;
+		char sql[256];
+
+		fixture_open(&f, "profile.x");
+		fixture_sql(&f, "INSERT INTO run (run_id, name, kind, command, duration_s) VALUES"
+				" (1, 'baseline', 'baseline', '[\"w\"]', 72.4)");
+		(void)snprintf(sql, sizeof(sql), "UPDATE run SET %s", cases[i].columns);
+		fixture_sql(&f, sql);
+		fixture_finish(&f);
+		assert_int_equal(report_build(f.dir, &text, &json, &err), 0);
+		assert_layout(&text);
+		text.data[strlen(cases[i].opening)] = '\0';
+		assert_string_equal(text.data, cases[i].opening);
+		fixture_remove(&f);
+	}
+}
+
+static void test_no_runs(void **state)
+{
+	struct fixture f;
+	struct report r;
+	struct err err;
+
+	(void)state;
+	fixture_open(&f, "profile.x");
+	fixture_finish(&f);
+	assert_int_equal(report_load(&r, f.dir, &err), -ENOENT);
+	assert_non_null(strstr(err.msg, "has no runs"));
+	fixture_remove(&f);
+}
+
+static void test_save(void **state)
+{
+	_cleanup_str_ struct str text = {0}, json = {0};
+	struct fixture f;
+	struct err err;
+	char path[192], got[16] = "";
+	FILE *file;
+
+	(void)state;
+	fixture_open(&f, "profile.x");
+	fixture_finish(&f);
+	str_add(&text, "text\n");
+	str_add(&json, "{}\n");
+	assert_int_equal(report_save(f.dir, &text, &json, &err), 0);
+	(void)snprintf(path, sizeof(path), "%s/report.txt", f.dir);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(got, sizeof(got), file));
+	(void)fclose(file);
+	assert_string_equal(got, "text\n");
+	assert_true(report_save("/nonexistent", &text, &json, &err) < 0);
+	fixture_remove(&f);
+}
+
+static void test_layout(void **state)
+{
+	_cleanup_str_ struct str s = {0};
+	char buf[CELL_MAX];
+
+	(void)state;
+	text_para(&s, 4, "%s", "one two");
+	assert_string_equal(s.data, "    one two\n");
+	str_done(&s);
+	s = (struct str){0};
+	/* 75 + 1 + 4 does not fit into 79; a word of 160 is broken at the margin */
+	text_para(
+		&s, 0, "%.75s four %.160s",
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+		"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+	assert_layout(&s);
+	assert_string_equal(text_duration(buf, 0.0123), "12.3 ms");
+	assert_string_equal(text_duration(buf, 59.9), "59.9 s");
+	assert_string_equal(text_duration(buf, 59.96), "1m 00s");
+	assert_string_equal(text_duration(buf, 72.4), "1m 12s");
+	assert_string_equal(text_duration(buf, 3725), "1h 02m");
+	assert_string_equal(text_change(buf, 0.0312), "+3.1 %");
+	assert_string_equal(text_change(buf, -0.1), "-10.0 %");
+	assert_string_equal(text_change(buf, -0.0001), "0.0 %");
+	assert_string_equal(text_change(buf, NAN), "");
+}
+
+static void collect(void *arg, const char *name, const char *value)
+{
+	str_addf(arg, "%s=%s;", name, value);
+}
+
+static void test_environment(void **state)
+{
+	static const char json[] =
+		"{\"page_size\":16384,\"thp\":\"never\",\"zswap\":{\"enabled\":\"Y\"},\"swap\":[],"
+		"\"dev\":[{\"path\":\"/dev/vda\",\"size\":4},{\"path\":\"/s\"},{}],\"x\":null,\"features\":{\"a\":true,\"b\":false,\"c\":\"yes\",\"d\":\"no root\","
+		"\"e\":{\"ok\":true},\"f\":{\"ok\":false,\"why\":\"old\"},\"g\":7}}";
+	_cleanup_str_ struct str s = {0}, m = {0}, c = {0};
+
+	(void)state;
+	assert_true(environment_page_size(json) == 16384);
+	assert_true(isnan(environment_page_size(NULL)));
+	assert_true(isnan(environment_page_size("[1]")));
+	assert_true(isnan(environment_page_size("{\"page_size\":")));
+	environment_missing(json, collect, &m);
+	assert_string_equal(m.data, "b=;d=no root;f=old;");
+	environment_settings(json, collect, &s);
+	assert_string_equal(s.data, "page_size=16384;thp=never;zswap.enabled=Y;swap=none;"
+				    "dev=/dev/vda /s ?;");
+	command_line(&c, "[\"a b\",\"\",\"c\\u0007\",\"d/e-1\",\"*\"]");
+	assert_string_equal(c.data, "'a b' '' 'c?' d/e-1 '*'");
+}
+
+/* Every figure is told what it is: no empty text, no name twice. */
+static void test_figure_table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < FIG_COUNT; i++) {
+		assert_true(figure_infos[i].definition[0] && figure_infos[i].label[0]);
+		assert_true(strlen(figure_infos[i].label) <= 24);
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(figure_infos[i].name, figure_infos[j].name);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dynamic),     cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_incomplete),  cmocka_unit_test(test_still_recording),
+		cmocka_unit_test(test_opening),     cmocka_unit_test(test_no_runs),
+		cmocka_unit_test(test_save),        cmocka_unit_test(test_layout),
+		cmocka_unit_test(test_environment), cmocka_unit_test(test_figure_table),
+	};
+
+	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}
