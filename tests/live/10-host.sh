@@ -72,6 +72,7 @@ t "also while recording" is "$(sort -u out)" 65534
 pid=$!
 await out ready
 sleep 1.3 # a transaction a second
+guard=$(pgrep -P $pid analyzer-guard)
 kill -9 $pid; wait $pid 2>"$work/.null"
 t "kill -9: the directory is readable" is "$(sql killed 'SELECT count(*) > 0 FROM sample')" 1
 t "kill -9: the run has no end" is "$(sql killed 'SELECT end_reason IS NULL FROM run')" 1
@@ -81,8 +82,10 @@ t "kill -9: the workload went on" has out survived || cat "$work/out"
 gone() { for _ in $(seq 50); do [ "$(find "$mount" -mindepth 1 -type d | wc -l)" = \
 	"$(grep -c ^/ <<<"$before")" ] && return; sleep 0.1; done; return 1; }
 t "kill -9: the guard removed the group" gone
-t "no journal is left" is "$(find /run/analyzer -type f 2>"$work/.null" | wc -l)" 0
-t "no guard is left" is "$(pgrep -c analyzer-guard)" 0
+t "no journal is left" is "$(find /run/analyzer -name "$pid-*" | wc -l)" 0
+ended() { for _ in $(seq 50); do [ -e "/proc/$guard" ] || return 0; sleep 0.1; done; return 1; }
+t "the guard has ended" test -n "$guard"
+t "and is gone" ended
 
 # SIGINT twice: the workload ignores the first
 env --default-signal=INT "$ANALYZER" -q -o twice sh -c "trap '' INT; echo ready; sleep 30" >out 2>err &
@@ -108,7 +111,7 @@ strace -f -o trace "$ANALYZER" -q -s 20ms -o cost sleep 1 2>err
 main=$(head -n 1 trace | cut -d ' ' -f 1)
 awk -v m="$main" '$1 == m' trace >calls
 gate=$(grep -n 'write([0-9]*, "g", 1)' calls | cut -d : -f 1)
-end=$(grep -n 'si_signo=SIGCHLD\|ssi_signo=SIGCHLD' calls | tail -n 1 | cut -d : -f 1)
+end=$(grep -n 'epoll_wait' calls | tail -n 1 | cut -d : -f 1)
 sed -n "$gate,${end}p" calls >loop
 samples=$(sql cost 'SELECT count(*) - 2 FROM sample')
 t "the traced span holds the samples" test "$samples" -ge 40

@@ -1,6 +1,8 @@
 /* The guard and its journal: what is registered is put back, however the owner ends. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <cmocka.h>
 
 #include "base/clock.h"
