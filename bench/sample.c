@@ -63,8 +63,7 @@ static int grep_all(const char *group)
 
 		if (i > 0 && strcmp(m->file, metrics[i - 1].file) == 0)
 			continue;
-		(void)snprintf(path, sizeof(path), "%s%s%s",
-			       m->scope == METRIC_GROUP ? group : "",
+		(void)snprintf(path, sizeof(path), "%s%s%s", m->scope == METRIC_GROUP ? group : "",
 			       m->scope == METRIC_GROUP ? "/" : "", m->file);
 		if (access(path, R_OK) < 0)
 			continue;

@@ -367,7 +367,8 @@ static void probe_swap(struct probe *p)
 
 static void probe_zswap(struct probe *p)
 {
-	char compressor[ZSWAP_VALUE_MAX] = "?", zpool[ZSWAP_VALUE_MAX] = "", percent[ZSWAP_VALUE_MAX];
+	char compressor[ZSWAP_VALUE_MAX] = "?", zpool[ZSWAP_VALUE_MAX] = "",
+	     percent[ZSWAP_VALUE_MAX];
 	struct feature *f;
 	int on = zswap_is_enabled(p->root);
 

@@ -99,8 +99,10 @@ static int read_crypto(const struct root *root, struct zswap_compressor *ret, st
 			(void)snprintf(name, sizeof(name), "%s", v);
 		v = crypto_value(line, "type");
 		/* The three kinds that compressors have had: plain, synchronous, asynchronous. */
-		if (v && (strcmp(v, "compression") == 0 || strcmp(v, "scomp") == 0 ||
-			  strcmp(v, "acomp") == 0) && strcmp(name, null) != 0)
+		if (v &&
+		    (strcmp(v, "compression") == 0 || strcmp(v, "scomp") == 0 ||
+		     strcmp(v, "acomp") == 0) &&
+		    strcmp(name, null) != 0)
 			n = add_compressor(ret, n, name, true);
 	}
 	return n;
@@ -109,7 +111,7 @@ static int read_crypto(const struct root *root, struct zswap_compressor *ret, st
 int zswap_compressors(const struct root *root,
 		      struct zswap_compressor ret[static ZSWAP_COMPRESSORS_MAX], struct err *err)
 {
-	static const char *const known[] = {"lzo",   "lzo-rle", "lz4", "lz4hc",
+	static const char *const known[] = {"lzo",  "lzo-rle", "lz4", "lz4hc",
 					    "zstd", "deflate", "842"};
 	int n = read_crypto(root, ret, err);
 

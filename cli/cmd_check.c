@@ -218,8 +218,7 @@ static void as_json(const struct features *features, const struct machine *m, st
 	add_int(o, "problems", v.problems);
 	add_int(o, "warnings", v.warnings);
 	json_object_object_add(o, "ok", json_object_new_boolean(!v.lacks_needed));
-	text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY |
-							 JSON_C_TO_STRING_SPACED |
+	text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
 							 JSON_C_TO_STRING_NOSLASHESCAPE);
 	str_addf(out, "%s\n", text ? text : "{}");
 	(void)json_object_put(o); /* the last reference */
@@ -308,8 +307,8 @@ int cmd_check(struct cli *cli, int argc, char **argv)
 		if (which < 0)
 			return STATUS_USAGE;
 	}
-	is_bad = which >= 0 ? features.f[which].state != FEATURE_YES
-			    : judge(&features).lacks_needed;
+	is_bad =
+		which >= 0 ? features.f[which].state != FEATURE_YES : judge(&features).lacks_needed;
 	if (o.json)
 		as_json(&features, &machine, &out);
 	else if (which >= 0)

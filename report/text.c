@@ -138,7 +138,7 @@ static void add_opening(struct str *out, const struct report *r)
 
 static void add_question(struct str *out, const char *question)
 {
-	str_addf(out, "\n%s\n\n", question);
+	str_addf(out, "\n%s\n", question);
 }
 
 /* The settings whose figures are printed in full. */
@@ -153,180 +153,52 @@ static size_t pick_columns(const struct report *r, const struct run_group *cols[
 	return r->n_groups;
 }
 
-static void add_others_line(struct str *out, const char *name)
+/* After the table of all settings. */
+static void add_in_full(struct str *out, const struct report *r, const struct run_group *g)
 {
-	str_add(out, "\n");
-	text_para(out, 2,
-		  "In full for '%s'; all figures of the other settings: "
-		  "analyzer report --format json",
-		  name);
-	str_add(out, "\n");
-}
-
-static void add_enough_sentence(struct str *out, const struct report *r)
-{
-	const struct run_view *v = r->floor_run;
-	const struct run_group *whole = r->baseline ? r->baseline : &r->groups[0];
-	const struct figure *peak = &whole->median[FIG_peak_bytes];
-	char floor[CELL_MAX], high[CELL_MAX], share[CELL_MAX] = "";
-
-	if (!v) {
-		text_para(out, 2, "How little is enough is not known: %s.",
-			  r->groups[r->n_groups - 1].first->fig[FIG_floor_bytes].why);
-		return;
-	}
-	if (!peak->why && peak->v > 0)
-		(void)snprintf(share, sizeof(share), ", %.1f %% of the peak",
-			       100 * v->fig[FIG_floor_bytes].v / peak->v);
-	text_para(out, 2, "%s was enough, in '%s'%s; the peak of '%s' was %s.",
-		  text_value(floor, &v->fig[FIG_floor_bytes], UNIT_BYTES), text_run_name(v), share,
-		  text_run_name(whole->first), text_value(high, peak, UNIT_BYTES));
-}
-
-/* "tighten 29 (27 ok, 2 timeout)" */
-static void add_action(struct str *s, const struct decision_summary *d, int action)
-{
-	size_t sum = 0, first = 1;
-
-	for (int o = 0; o < N_OUTCOMES; o++)
-		sum += d->by[action][o];
-	if (sum == 0)
-		return;
-	str_addf(s, "%s%zu %s (", s->len > 0 ? ", " : "", sum, action_name((enum action)action));
-	for (int o = 0; o < N_OUTCOMES; o++) {
-		if (d->by[action][o] == 0)
-			continue;
-		str_addf(s, "%s%zu %s", first ? "" : ", ", d->by[action][o],
-			 outcome_name((enum outcome)o));
-		first = 0;
-	}
-	str_add(s, ")");
-}
-
-static void add_decisions(struct str *out, const struct run_view *v, bool with_name)
-{
-	const struct decision_summary *d = &v->decisions;
-	_cleanup_str_ struct str s = {0};
-	char took[CELL_MAX], at[CELL_MAX];
-
-	if (d->n == 0)
-		return;
-	for (int a = 0; a < N_ACTIONS; a++)
-		add_action(&s, d, a);
-	str_add(out, "\n");
-	text_para(out, 2, "Squeezer%s%s%s: %zu decisions: %s", with_name ? " in '" : "",
-		  with_name ? text_run_name(v) : "", with_name ? "'" : "", d->n,
-		  s.data ? s.data : "of unknown kinds");
-	if (d->longest_ns > 0)
-		text_para(out, 4, "longest: %s, a %s at %s",
-			  text_duration(took, (double)d->longest_ns / 1e9),
-			  action_name(d->longest_action),
-			  text_duration(at, (double)d->longest_t_ns / 1e9));
+	if (r->n_groups > TEXT_COLUMNS)
+		text_para(out, TEXT_INDENT, "All figures of '%s':", text_run_name(g->first));
 }
 
 static void add_memory(struct str *out, const struct report *r,
 		       const struct run_group *const cols[], size_t n)
 {
 	add_question(out, "How much memory does it use, and how little is enough?");
-	add_enough_sentence(out, r);
-	str_add(out, "\n");
+	if (text_answer_memory(out, r))
+		str_add(out, "\n");
 	if (r->n_groups > TEXT_COLUMNS) {
 		text_table_memory(out, r);
-		add_others_line(out, text_run_name(cols[0]->first));
+		str_add(out, "\n");
 	}
-	text_figures(out, SEC_USE, cols, n);
-	str_add(out, "\n");
-	text_figures(out, SEC_ENOUGH, cols, n);
-	for (size_t i = 0; i < r->n_runs; i++)
-		add_decisions(out, &r->runs[i], r->n_runs > 1);
-}
-
-/* The price in run time, as sentences; false when there is none to tell. */
-static bool add_cost_sentences(struct str *out, const struct report *r)
-{
-	char now[CELL_MAX], before[CELL_MAX], change[CELL_MAX];
-	bool has_any = false;
-
-	if (!r->baseline) {
-		text_para(out, 2,
-			  "Run time without a squeeze is not known: there is no baseline in "
-			  "this session.");
-		return true;
-	}
-	if (r->n_groups == 1) {
-		text_para(out, 2, "Nothing was squeezed: these are the workload's own figures.");
-		return true;
-	}
-	for (size_t i = 0; r->n_groups <= TEXT_COLUMNS && i < r->n_groups; i++) {
-		const struct run_group *g = &r->groups[i];
-		double slower = figure_change(g, r->baseline, FIG_duration_s);
-
-		if (g == r->baseline || isnan(slower))
-			continue;
-		text_para(out, 2, "'%s' ran %s against the baseline's %s: %s.",
-			  text_run_name(g->first),
-			  text_value(now, &g->median[FIG_duration_s], UNIT_SECONDS),
-			  text_value(before, &r->baseline->median[FIG_duration_s], UNIT_SECONDS),
-			  text_change(change, slower));
-		has_any = true;
-	}
-	return has_any;
+	add_in_full(out, r, cols[0]);
+	(void)text_figures(out, SEC_USE, SEC_ENOUGH, cols, n);
 }
 
 static void add_cost(struct str *out, const struct report *r, const struct run_group *const cols[],
 		     size_t n)
 {
 	add_question(out, "What did the squeeze cost?");
-	if (add_cost_sentences(out, r))
+	if (text_answer_cost(out, r))
 		str_add(out, "\n");
 	if (r->n_groups > TEXT_COLUMNS) {
 		text_table_cost(out, r);
-		add_others_line(out, text_run_name(cols[0]->first));
+		str_add(out, "\n");
 	}
-	text_figures(out, SEC_COST, cols, n);
-	str_add(out, "\n");
-	text_figures(out, SEC_SAVE, cols, n);
-}
-
-static size_t least_repeats(const struct report *r)
-{
-	size_t least = SIZE_MAX;
-
-	for (size_t i = 0; i < r->n_groups; i++)
-		least = MIN(least, r->groups[i].n);
-	return least;
+	add_in_full(out, r, cols[0]);
+	(void)text_figures(out, SEC_COST, SEC_SAVE, cols, n);
 }
 
 static void add_best(struct str *out, const struct report *r)
 {
-	const struct run_group *best = r->best_limit;
-	size_t repeats = least_repeats(r);
-	char limit[FMT_MAX], change[CELL_MAX];
-
 	add_question(out, "Which limit is best?");
 	if (r->n_groups < 2) {
-		text_para(out, 2,
-			  "n/a (one setting was run; a staticsweep or --limit tries others)");
+		text_para(out, TEXT_INDENT,
+			  "n/a (one setting was run; --limit 80%% or a staticsweep tries others)");
 		return;
 	}
 	text_table_best(out, r);
 	str_add(out, "\n");
-	if (best)
-		text_para(out, 2,
-			  "%s is the least limit whose run time stayed within %.0f %% of "
-			  "the baseline (%s).",
-			  fmt_bytes(limit, best->first->row.limit_bytes), 100 * BEST_LIMIT_SLOWDOWN,
-			  text_change(change, figure_change(best, r->baseline, FIG_duration_s)));
-	else if (!r->baseline)
-		text_para(out, 2, "No verdict: there is no baseline to compare with.");
-	else
-		text_para(out, 2, "No limit kept the run time within %.0f %% of the baseline.",
-			  100 * BEST_LIMIT_SLOWDOWN);
-	if (repeats < VERDICT_REPEATS)
-		text_para(out, 2,
-			  "Whether differences are real is not known: %zu run%s of a setting, "
-			  "%d are needed (-n %d).",
-			  repeats, repeats == 1 ? "" : "s", VERDICT_REPEATS, VERDICT_REPEATS);
+	text_answer_best(out, r);
 }
 
 void report_text(const struct report *r, struct str *out)
@@ -338,8 +210,9 @@ void report_text(const struct report *r, struct str *out)
 	add_memory(out, r, cols, n);
 	add_cost(out, r, cols, n);
 	add_question(out, "Which allocation stacks are hot, cold, swapped?");
-	text_para(out, 2, "not recorded: this build has no allocation tracer");
+	text_para(out, TEXT_INDENT, "n/a (this build has no allocation tracer)");
 	add_best(out, r);
 	add_question(out, "Can the figures be trusted?");
 	text_trust(out, r, cols, n);
+	text_next(out, r);
 }

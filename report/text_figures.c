@@ -5,157 +5,245 @@
 
 /*
  * One setting:
+ *   swapped out               17.7 MiB  largest; median 6.1 MiB
  *
- *   peak                      640.0 MiB  memory.peak, else the largest
- *                                        memory.current
- *   zswap ratio                     n/a (nothing was in zswap)
- *                                        original / compressed size
- *
- * Several:
- *                              baseline   limit 80 %
- *   peak                      640.0 MiB    512.0 MiB
- *     memory.peak, else the largest memory.current
+ * Several: every figure has a line of its own, and its definition where there is room.
+ *                           baseline    limit 80%
+ *   swapped out                  0 B     17.7 MiB  largest: in swap and not ...
+ *   median swapped out           0 B      6.1 MiB  over time
  */
-#define INDENT 2
-#define LABEL_WIDTH 25
-#define CELL_WIDTH 13
-#define DEFINITION_AT (INDENT + LABEL_WIDTH + CELL_WIDTH + 2)
 
-static void add_cells(struct str *out, const char *label, const struct figure *const figs[],
-		      size_t n, enum figure_unit unit)
+#define CELL_WIDEST 14
+
+struct block {
+	struct str *out;
+	const struct run_group *const *groups;
+	size_t n;
+	int cell; /* width of a value */
+	struct text_missing missing;
+	size_t n_lines;
+};
+
+static const struct figure *median(const struct block *b, size_t i, enum figure_id id)
+{
+	return &b->groups[i]->median[id];
+}
+
+static void add_cell(struct block *b, const struct figure *f, enum figure_id id)
 {
 	char buf[CELL_MAX];
 
-	str_addf(out, "%*s%-*s", INDENT, "", LABEL_WIDTH, label);
-	for (size_t i = 0; i < n; i++)
-		str_addf(out, "%*s", CELL_WIDTH, text_value(buf, figs[i], unit));
+	str_addf(b->out, "%*s", b->cell, text_value(buf, f, figure_infos[id].unit));
 }
 
-static bool has_repeats(const struct run_group *const groups[], size_t n)
+static void add_label(struct block *b, const char *label)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (groups[i]->n > 1)
-			return true;
-	}
-	return false;
+	str_addf(b->out, "%*s%-*s", TEXT_INDENT, "", TEXT_LABEL, label);
+	b->n_lines++;
 }
 
-static bool has_spread(const struct run_group *const groups[], size_t n, enum figure_id id)
+/* -- one setting ------------------------------------------------------------------------------ */
+
+/* "median @" -> "; median 6.1 MiB" */
+static void add_also(struct str *s, const struct text_also *also, const struct figure *f)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (!groups[i]->median[id].why && groups[i]->min[id].v != groups[i]->max[id].v)
-			return true;
-	}
-	return false;
+	const char *at = strchr(also->text, '@');
+	char buf[CELL_MAX];
+
+	str_add(s, s->len == 0 ? "" : strchr(s->data, ';') || strchr(s->data, ' ') ? ", " : "; ");
+	str_addn(s, also->text, (size_t)(at - also->text));
+	str_add(s, text_value(buf, f, figure_infos[also->id].unit));
+	str_add(s, at + 1);
 }
 
-/* Lines for the least and the largest of the repeats, where they differ. */
-static void add_spread(struct str *out, const struct run_group *const groups[], size_t n,
-		       enum figure_id id)
+static void add_row(struct block *b, enum figure_id id, const char *definition)
 {
-	const struct figure *least[TEXT_COLUMNS], *most[TEXT_COLUMNS];
+	const size_t at = TEXT_INDENT + TEXT_LABEL + (size_t)b->cell + 2;
 
-	if (!has_repeats(groups, n) || !has_spread(groups, n, id))
+	add_label(b, figure_infos[id].label);
+	add_cell(b, median(b, 0, id), id);
+	str_add(b->out, "  ");
+	text_wrap(b->out, at, at, definition);
+}
+
+static void add_single_spread(struct block *b, enum figure_id id)
+{
+	const struct run_group *g = b->groups[0];
+	char label[TEXT_LABEL + 1], buf[CELL_MAX];
+
+	if (g->min[id].why || !(g->min[id].v < g->max[id].v))
 		return;
-	for (size_t i = 0; i < n; i++) {
-		least[i] = &groups[i]->min[id];
-		most[i] = &groups[i]->max[id];
-	}
-	add_cells(out, "  least of the runs", least, n, figure_infos[id].unit);
-	str_add(out, "\n");
-	add_cells(out, "  largest of the runs", most, n, figure_infos[id].unit);
-	str_add(out, "\n");
+	(void)snprintf(label, sizeof(label), "  %zu runs: from", g->n);
+	add_label(b, label);
+	add_cell(b, &g->min[id], id);
+	str_addf(b->out, "  to %s\n", text_value(buf, &g->max[id], figure_infos[id].unit));
 }
 
-static void add_single(struct str *out, const struct run_group *const groups[], enum figure_id id)
+static void add_single(struct block *b, const struct text_line *line)
 {
-	const struct figure_info *info = &figure_infos[id];
-	const struct figure *fig = &groups[0]->median[id];
-	_cleanup_str_ struct str reason = {0};
+	_cleanup_str_ struct str s = {0};
+	bool has_main = !median(b, 0, line->id)->why, has_also = false;
 
-	add_cells(out, info->label, &fig, 1, info->unit);
-	if (fig->why) {
-		str_addf(&reason, "(%s)", fig->why);
-		str_add(out, " ");
-		text_wrap(out, DEFINITION_AT - 1, DEFINITION_AT, reason.data ? reason.data : "");
-		str_addf(out, "%*s", DEFINITION_AT, "");
-	} else {
-		str_add(out, "  ");
+	if (!has_main)
+		text_missing_add(&b->missing, b->groups[0], line->id, true);
+	else if (line->lead)
+		str_add(&s, line->lead);
+	for (size_t i = 0; i < TEXT_ALSO_MAX && line->also[i].text; i++) {
+		const struct text_also *also = &line->also[i];
+		const struct figure *f = median(b, 0, also->id);
+
+		if (has_main && f->why)
+			text_missing_add(&b->missing, b->groups[0], also->id, true);
+		else if (has_main)
+			add_also(&s, also, f);
+		else if (!f->why)
+			add_row(b, also->id, figure_infos[also->id].definition);
+		has_also |= has_main && !f->why;
 	}
-	text_wrap(out, DEFINITION_AT, DEFINITION_AT, info->definition);
-	add_spread(out, groups, 1, id);
+	if (!has_main)
+		return;
+	add_row(b, line->id, has_also && s.data ? s.data : figure_infos[line->id].definition);
+	if (line->has_spread)
+		add_single_spread(b, line->id);
 }
 
-static bool all_lack_for(const struct run_group *const groups[], size_t n, enum figure_id id)
+/* -- several ---------------------------------------------------------------------------------- */
+
+static bool in_none(const struct block *b, enum figure_id id)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (!groups[i]->median[id].why ||
-		    strcmp(groups[i]->median[id].why, groups[0]->median[id].why) != 0)
+	for (size_t i = 0; i < b->n; i++) {
+		if (!median(b, i, id)->why)
 			return false;
 	}
 	return true;
 }
 
-static void add_reasons(struct str *text, const struct run_group *const groups[], size_t n,
-			enum figure_id id)
+/* One item if it is missing everywhere for one reason, else one per setting. */
+static void add_missing(struct block *b, enum figure_id id)
 {
-	if (all_lack_for(groups, n, id)) {
-		str_addf(text, "; n/a (%s)", groups[0]->median[id].why);
+	bool is_same = in_none(b, id);
+
+	for (size_t i = 1; is_same && i < b->n; i++)
+		is_same = strcmp(text_reason(b->groups[i]->first, id),
+				 text_reason(b->groups[0]->first, id)) == 0;
+	for (size_t i = 0; i < (is_same ? 1 : b->n); i++) {
+		if (median(b, i, id)->why)
+			text_missing_add(&b->missing, b->groups[i], id, is_same);
+	}
+}
+
+static void add_spread_row(struct block *b, enum figure_id id, const char *label, bool is_max)
+{
+	add_label(b, label);
+	for (size_t i = 0; i < b->n; i++)
+		add_cell(b, is_max ? &b->groups[i]->max[id] : &b->groups[i]->min[id], id);
+	str_add(b->out, "\n");
+}
+
+static void add_spread(struct block *b, enum figure_id id)
+{
+	bool has_spread = false;
+
+	for (size_t i = 0; i < b->n; i++)
+		has_spread |= !b->groups[i]->min[id].why &&
+			      b->groups[i]->min[id].v < b->groups[i]->max[id].v;
+	if (!has_spread)
 		return;
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (groups[i]->median[id].why)
-			str_addf(text, "; %s: n/a (%s)", groups[i]->first->row.name,
-				 groups[i]->median[id].why);
-	}
+	add_spread_row(b, id, "  least of the runs", false);
+	add_spread_row(b, id, "  largest of the runs", true);
 }
 
-static void add_columns(struct str *out, const struct run_group *const groups[], size_t n,
-			enum figure_id id)
+/* The label alone says what a detail of the line before is; a line's own figure is told. */
+static void add_columns(struct block *b, enum figure_id id, bool is_detail)
 {
-	const struct figure_info *info = &figure_infos[id];
-	const struct figure *figs[TEXT_COLUMNS];
-	_cleanup_str_ struct str text = {0};
+	const char *definition = figure_infos[id].definition;
+	size_t at = TEXT_INDENT + TEXT_LABEL + b->n * (size_t)b->cell + 2;
 
-	for (size_t i = 0; i < n; i++)
-		figs[i] = &groups[i]->median[id];
-	add_cells(out, info->label, figs, n, info->unit);
-	str_add(out, "\n");
-	add_spread(out, groups, n, id);
-	str_add(&text, info->definition);
-	add_reasons(&text, groups, n, id);
-	text_para(out, INDENT + 2, "%s", text.data ? text.data : "");
+	add_label(b, figure_infos[id].label);
+	for (size_t i = 0; i < b->n; i++)
+		add_cell(b, median(b, i, id), id);
+	if (at + strlen(definition) <= TEXT_WIDTH)
+		str_addf(b->out, "  %s\n", definition);
+	else if (is_detail)
+		str_add(b->out, "\n");
+	else
+		str_addf(b->out, "\n%*s%s\n", TEXT_INDENT + 2, "", definition);
 }
 
-static void add_heading(struct str *out, const struct run_group *const groups[], size_t n)
+static void add_several(struct block *b, const struct text_line *line)
 {
-	str_addf(out, "%*s", INDENT + LABEL_WIDTH, "");
-	for (size_t i = 0; i < n; i++)
-		str_addf(out, "%*.*s", CELL_WIDTH, CELL_WIDTH - 1, groups[i]->first->row.name);
-	str_add(out, "\n");
-	if (!has_repeats(groups, n))
-		return;
-	str_addf(out, "%*s", INDENT + LABEL_WIDTH, "");
-	for (size_t i = 0; i < n; i++) {
-		char buf[CELL_MAX];
+	bool has_main = !in_none(b, line->id);
 
-		(void)snprintf(buf, sizeof(buf), "median of %zu", groups[i]->n);
-		str_addf(out, "%*s", CELL_WIDTH, groups[i]->n > 1 ? buf : "1 run");
+	add_missing(b, line->id);
+	if (has_main)
+		add_columns(b, line->id, false);
+	if (has_main && line->has_spread)
+		add_spread(b, line->id);
+	for (size_t i = 0; i < TEXT_ALSO_MAX && line->also[i].text; i++) {
+		enum figure_id id = line->also[i].id;
+
+		if (!in_none(b, id))
+			add_columns(b, id, true);
+		else if (has_main)
+			add_missing(b, id);
 	}
-	str_add(out, "\n");
 }
 
-void text_figures(struct str *out, enum figure_section section,
+/* -- both ------------------------------------------------------------------------------------- */
+
+static int find_cell(const struct run_group *const groups[], size_t n)
+{
+	size_t longest = 0;
+
+	if (n == 1)
+		return TEXT_CELL;
+	for (size_t i = 0; i < n; i++)
+		longest = MAX(longest, strlen(text_run_name(groups[i]->first)));
+	return (int)MIN(MAX(longest + 1, (size_t)TEXT_CELL - 1), (size_t)CELL_WIDEST);
+}
+
+static void add_heading(struct block *b)
+{
+	str_addf(b->out, "%*s", TEXT_INDENT + TEXT_LABEL, "");
+	for (size_t i = 0; i < b->n; i++)
+		str_addf(b->out, "%*.*s", b->cell, b->cell - 1,
+			 text_run_name(b->groups[i]->first));
+	str_add(b->out, "\n");
+}
+
+static bool is_in(const struct text_line *line, enum figure_section first,
+		  enum figure_section last)
+{
+	enum figure_section section = figure_infos[line->id].section;
+
+	return section >= first && section <= last;
+}
+
+static bool has_any(const struct block *b, enum figure_section first, enum figure_section last)
+{
+	for (int id = 0; id < FIG_COUNT; id++) {
+		if (figure_infos[id].section >= first && figure_infos[id].section <= last &&
+		    !in_none(b, (enum figure_id)id))
+			return true;
+	}
+	return false;
+}
+
+bool text_figures(struct str *out, enum figure_section first, enum figure_section last,
 		  const struct run_group *const groups[], size_t n)
 {
-	if (n > 1 || has_repeats(groups, n))
-		add_heading(out, groups, n);
-	for (int i = 0; i < FIG_COUNT; i++) {
-		if (figure_infos[i].section != section)
+	struct block b = {.out = out, .groups = groups, .n = n, .cell = find_cell(groups, n)};
+
+	if (n > 1 && has_any(&b, first, last))
+		add_heading(&b);
+	for (size_t i = 0; i < n_text_lines; i++) {
+		if (!is_in(&text_lines[i], first, last))
 			continue;
 		if (n == 1)
-			add_single(out, groups, (enum figure_id)i);
+			add_single(&b, &text_lines[i]);
 		else
-			add_columns(out, groups, n, (enum figure_id)i);
+			add_several(&b, &text_lines[i]);
 	}
+	text_missing_print(out, &b.missing, b.n_lines == 0);
+	return b.n_lines > 0;
 }

@@ -1,7 +1,8 @@
 /*
- * What the parts of the text report share: text.c (the order of things and the sentences),
- * text_figures.c (figures with their definitions), text_tables.c (one line per setting),
- * text_trust.c (what stands in the way of trusting them).
+ * What the parts of the text report share: text.c (the order of things), text_answers.c (the
+ * sentences that answer a block's question), text_figures.c (figures with their definitions, as
+ * text_lines.c arranges them), text_missing.c (figures that there are none of), text_tables.c
+ * (one line per setting), text_trust.c (what stands in the way of trusting them).
  */
 #pragma once
 
@@ -11,9 +12,64 @@
  * printed in full and the others get a line in each table. */
 #define TEXT_COLUMNS 3
 
-/* All figures of a section: one column for each of the groups. */
-void text_figures(struct str *out, enum figure_section section,
+/* Columns of a line: indent, label, value; then the definition. */
+#define TEXT_INDENT 2
+#define TEXT_LABEL 22
+#define TEXT_CELL 12
+#define TEXT_DEFINITION 41
+
+/* A figure that is told in another one's line: '@' stands for its value. */
+struct text_also {
+	enum figure_id id;
+	const char *text; /* NULL = none */
+};
+
+#define TEXT_ALSO_MAX 2
+
+struct text_line {
+	enum figure_id id;
+	const char *lead; /* NULL = the label says it */
+	struct text_also also[TEXT_ALSO_MAX];
+	bool has_spread; /* with the least and the largest of repeats */
+};
+
+/* Every figure but those of SEC_TRUST is in exactly one line. */
+extern const struct text_line text_lines[];
+extern const size_t n_text_lines;
+
+/* All figures of the sections `first` to `last`: one column for each of the groups; those that
+ * are missing in the end, by reason. True when anything but one reason was printed. */
+bool text_figures(struct str *out, enum figure_section first, enum figure_section last,
 		  const struct run_group *const groups[], size_t n);
+
+/* Figures without a value, collected over a block. */
+struct text_missing {
+	struct text_missing_item {
+		const char *why;               /* borrowed */
+		const struct run_group *group; /* borrowed; NULL = in all */
+		const char *label;             /* borrowed */
+	} items[FIG_COUNT * TEXT_COLUMNS];
+	size_t n;
+};
+
+void text_missing_add(struct text_missing *m, const struct run_group *g, enum figure_id id,
+		      bool in_all);
+
+/* is_whole: nothing else is in the block; one reason then needs no list. */
+void text_missing_print(struct str *out, const struct text_missing *m, bool is_whole);
+
+/* The reason in the text: one for all that fails for the same cause. Borrowed or static. */
+const char *text_reason(const struct run_view *v, enum figure_id id);
+
+/* No figure of the group's memory at all. */
+bool text_lacks_memory(const struct run_view *v);
+
+/* How much, how little is enough; what it cost: false when there is nothing to say. */
+bool text_answer_memory(struct str *out, const struct report *r);
+bool text_answer_cost(struct str *out, const struct report *r);
+
+/* The verdict on the settings. */
+void text_answer_best(struct str *out, const struct report *r);
 
 /* One line per setting: how little is enough, what it cost, which is best. */
 void text_table_memory(struct str *out, const struct report *r);
@@ -24,4 +80,10 @@ void text_table_best(struct str *out, const struct report *r);
 void text_trust(struct str *out, const struct report *r, const struct run_group *const cols[],
 		size_t n);
 
+/* What to do next. */
+void text_next(struct str *out, const struct report *r);
+
 const char *text_run_name(const struct run_view *v);
+
+/* The run's limit was asked for, but no sample and no decision shows it. */
+bool text_limit_not_held(const struct run_group *g);

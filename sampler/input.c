@@ -101,26 +101,26 @@ static int find_metric(const struct input *in, const char *key, size_t len)
 	return TARGET_NONE;
 }
 
-/* A key seen for the first time. NULL: no room. */
-static struct input_key *new_key(struct input *in, struct names *names, const struct field *f)
+/* A key seen for the first time: its target, remembered while there is room. */
+static int learn_key(struct input *in, struct names *names, const struct field *f)
 {
-	struct input_key *k;
-	const char *name = NULL;
+	bool is_full = in->n_keys == in->max_keys, is_wanted = in->label && f->ok;
 	int target = find_metric(in, f->key, f->key_len);
+	const char *name = NULL;
 
-	if (in->n_keys == in->max_keys)
-		return NULL;
-	if (target == TARGET_NONE && in->label && f->ok)
+	if (target == TARGET_NONE && is_wanted && !is_full)
 		target = new_extra(names, in->label, f->key, f->key_len, &name);
-	if (target == TARGET_NONE && in->label && f->ok)
+	/* What is not remembered comes here with every sample: counted once for the file. */
+	if (target == TARGET_NONE && is_wanted && !in->has_overflown)
 		names->n_lost++;
+	in->has_overflown |= is_full;
+	if (is_full)
+		return target;
 	if (!name)
 		name = keep_name(names, NULL, f->key, f->key_len);
-	if (!name)
-		return NULL;
-	k = &in->keys[in->n_keys++];
-	*k = (struct input_key){name, (int)f->key_len, target};
-	return k;
+	if (name)
+		in->keys[in->n_keys++] = (struct input_key){name, (int)f->key_len, target};
+	return target;
 }
 
 static bool is_key(const struct input_key *k, const struct field *f)
@@ -137,9 +137,10 @@ static int find_target(struct input *in, struct names *names, const struct field
 		for (k = in->keys; k < in->keys + in->n_keys && !is_key(k, f); k++)
 			;
 		if (k == in->keys + in->n_keys) {
-			k = new_key(in, names, f);
-			if (!k)
-				return TARGET_NONE;
+			int target = learn_key(in, names, f);
+
+			*at = in->n_keys;
+			return target;
 		}
 	}
 	*at = k - in->keys + 1;

@@ -2,9 +2,9 @@
  * One open file of a sample: how it is written, which of its keys go where. Internal to sampler/.
  *
  * Life: opened by the sampler → input_learn (once, may allocate) → input_read and input_take per
- * sample (never allocate) → input_close. Keys come in the same order as last time nearly always, so each is compared with
- * its expected successor first and looked up only when that fails. Keys that appear later are
- * learnt then, out of memory set aside.
+ * sample (never allocate) → input_close. Keys come in the same order as last time nearly always, so
+ * each is compared with its expected successor first and looked up only when that fails. Keys that
+ * appear later are learnt then, out of memory set aside.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct names {
 	const char *extra[SAMPLE_EXTRA_MAX]; /* "memory.stat:some_key" */
 	int extra_pos[SAMPLE_EXTRA_MAX];     /* in the sample being taken; see input.c */
 	size_t n_extra;
-	size_t n_lost; /* keys that found no room any more */
+	size_t n_lost; /* keys that found no room any more; at least that many */
 };
 
 struct input_key {
@@ -44,17 +44,18 @@ struct input_key {
 };
 
 struct input {
-	int fd;              /* owned; -1: opened anew for each sample, see input_read */
-	int dirfd;           /* borrowed; where file_name is opened anew */
+	int fd;    /* owned; -1: opened anew for each sample, see input_read */
+	int dirfd; /* borrowed; where file_name is opened anew */
 	const char *file_name;
 	enum input_format format;
-	int first, n_rows;   /* the file's rows in metrics[] */
-	const char *label;   /* prefix of extras: "memory.stat", "zram0/mm_stat"; NULL = none */
-	bool is_group;       /* ENODEV means that the group is gone */
-	bool is_long;        /* one read may return a part only */
-	bool is_reset;       /* writing to it starts a new interval (memory.peak) */
+	int first, n_rows;      /* the file's rows in metrics[] */
+	const char *label;      /* prefix of extras: "memory.stat", "zram0/mm_stat"; NULL = none */
+	bool is_group;          /* ENODEV means that the group is gone */
+	bool is_long;           /* one read may return a part only */
+	bool is_reset;          /* writing to it starts a new interval (memory.peak) */
 	struct input_key *keys; /* owned */
 	size_t n_keys, max_keys;
+	bool has_overflown; /* a key found no room */
 };
 
 /*

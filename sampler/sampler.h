@@ -26,5 +26,6 @@ int sampler_take(struct sampler *s, struct sample *ret, struct err *err);
 /* The number of files that one sample reads. */
 size_t sampler_file_count(const struct sampler *s);
 
-/* Keys unknown to metrics.def that found no room among a sample's extras: a loss to report. */
+/* Keys unknown to metrics.def that found no room among a sample's extras: a loss to report.
+ * At least that many: what cannot be remembered counts once for its file. */
 size_t sampler_lost_keys(const struct sampler *s);

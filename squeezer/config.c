@@ -211,8 +211,9 @@ static int check_together(struct reader *r)
 	}
 	if (cfg->knob == KNOB_RECLAIM && cfg->mode != MODE_DYNAMIC) {
 		val = top_value(r, "knob", &given);
-		return config_value_fail(&val, r->err, "memory.reclaim holds no limit, mode %s "
-						       "needs memory.max or memory.high",
+		return config_value_fail(&val, r->err,
+					 "memory.reclaim holds no limit, mode %s "
+					 "needs memory.max or memory.high",
 					 squeeze_mode_name(cfg->mode));
 	}
 	return check_bounds(r);

@@ -25,14 +25,14 @@ enum key_type {
 struct config_key {
 	const char *name;
 	enum key_type type;
-	unsigned modes; /* bit per enum squeeze_mode in which it may stand */
-	size_t offset;  /* in struct squeezer_config */
+	unsigned modes;  /* bit per enum squeeze_mode in which it may stand */
+	size_t offset;   /* in struct squeezer_config */
 	double min, max; /* in the unit of the file; of an amount in bytes */
 	double factor;   /* stored = file * factor */
 	bool is_limit;   /* an amount of which 2^50 and more mean none */
 	bool may_be_auto;
-	bool may_be_absent; /* `min` - 1 stored = not set: left out by config_to_json */
-	const char *unit;   /* in words; NULL = none */
+	bool may_be_absent;       /* `min` - 1 stored = not set: left out by config_to_json */
+	const char *unit;         /* in words; NULL = none */
 	const char *const *words; /* NULL-terminated */
 	const char *help;
 };
@@ -59,8 +59,7 @@ int config_key_set(const struct config_key *key, struct squeezer_config *cfg,
 		   const struct config_value *val, struct err *err);
 
 /* As config_key_set for a list of params_ranges (config_ranges.c). */
-int config_ranges_set(struct squeezer_config *cfg, const struct config_value *val,
-		      struct err *err);
+int config_ranges_set(struct squeezer_config *cfg, const struct config_value *val, struct err *err);
 
 /* A finite number ≥ 0, or -EINVAL with a message that says `what` is expected. */
 int config_number(const struct config_value *val, const char *what, double *ret, struct err *err);

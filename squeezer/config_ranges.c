@@ -99,8 +99,7 @@ static int set_entry(struct squeezer_config *cfg, const struct config_value *val
 	int r;
 
 	if (!json_object_is_type(val->json, json_type_object))
-		return config_value_fail(val, err, "%s is not an object",
-					 config_shown(shown, val));
+		return config_value_fail(val, err, "%s is not an object", config_shown(shown, val));
 	it = json_object_iter_begin(val->json);
 	end = json_object_iter_end(val->json);
 	for (size_t i = 0; !json_object_iter_equal(&it, &end); i++, json_object_iter_next(&it)) {
@@ -127,8 +126,8 @@ int config_ranges_set(struct squeezer_config *cfg, const struct config_value *va
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < json_object_array_length(val->json); i++) {
-		struct config_value entry = child(val, i, "params_ranges",
-						  json_object_array_get_idx(val->json, i));
+		struct config_value entry =
+			child(val, i, "params_ranges", json_object_array_get_idx(val->json, i));
 
 		r = set_entry(cfg, &entry, err);
 		if (r < 0)

@@ -91,8 +91,9 @@ static void amount_range(const struct config_key *key, struct str *out)
 	if (key->type == KEY_SIZE)
 		str_add(out, ", or \"max\" (bytes, or with K, M, G, T)");
 	else
-		str_addf(out, ", %s to 1000%%, or \"%s\" (bytes, with K, M, G, T, or %% of the "
-			      "baseline's peak)",
+		str_addf(out,
+			 ", %s to 1000%%, or \"%s\" (bytes, with K, M, G, T, or %% of the "
+			 "baseline's peak)",
 			 key->min > 0 ? "more than 0%" : "0%", key->is_limit ? "max" : "auto");
 }
 
@@ -101,7 +102,10 @@ void config_key_range(const struct config_key *key, struct str *out)
 	switch (key->type) {
 	case KEY_WORD:
 		for (size_t i = 0; key->words[i]; i++)
-			str_addf(out, "%s\"%s\"", i == 0 ? "" : key->words[i + 1] ? ", " : " or ",
+			str_addf(out, "%s\"%s\"",
+				 i == 0              ? ""
+				 : key->words[i + 1] ? ", "
+						     : " or ",
 				 key->words[i]);
 		break;
 	case KEY_LAW:

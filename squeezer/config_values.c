@@ -189,7 +189,8 @@ static int read_amount(const struct config_value *val, const char *what, struct 
 	/* Through int64_t where json-c has it: a double rounds above 2^53. */
 	ret->bytes = json_object_is_type(val->json, json_type_int)
 			     ? json_object_get_int64(val->json)
-			     : v < 0 ? -1 : (int64_t)MIN(v, 9007199254740992.0);
+		     : v < 0 ? -1
+			     : (int64_t)MIN(v, 9007199254740992.0);
 	if (json_object_is_type(val->json, json_type_double) && v != (double)ret->bytes && v > 0)
 		return config_value_fail(val, err, "%s is not a whole number of bytes",
 					 config_shown(shown, val));

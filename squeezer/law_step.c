@@ -220,7 +220,9 @@ static bool next_pct(struct law_state *st, const struct squeezer_config *cfg,
 	if (st->pct > 0)
 		return true;
 	if (failed) {
-		start_waiting(st);
+		/* A timeout is the pace of this machine, not the end of what can be had. */
+		if (obs->last != OUTCOME_TIMEOUT)
+			start_waiting(st);
 		say(ret, "the last squeeze failed (%s), waiting", outcome_name(obs->last));
 	} else {
 		say(ret, "squeeze_max is 0: never squeeze");

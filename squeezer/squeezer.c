@@ -197,10 +197,11 @@ static void finish_pending(struct squeezer *s, const struct actuator_result *res
 
 static void cancel_pending(struct squeezer *s, enum outcome outcome)
 {
-	struct actuator_result res = {.outcome = outcome, .usage_bytes = -1};
+	struct actuator_result res = {.outcome = outcome};
 
 	if (!s->actuator || !actuator_is_busy(s->actuator))
 		return;
+	res.usage_bytes = read_usage(s); /* what it has reached so far is held as well */
 	actuator_cancel(s->actuator);
 	finish_pending(s, &res);
 }

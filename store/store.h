@@ -1,5 +1,5 @@
 /*
- * The write side of profile.db (schema in store/schema.sql).
+ * The write side of profile.db (schema in store/schema.c).
  *
  * Life: store_open (creates the file, starts the writer thread) → store_run_begin →
  * store_put_… from one thread → store_run_end → … → store_close (everything committed, the file

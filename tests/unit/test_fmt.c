@@ -35,7 +35,7 @@ static void bytes(void **state)
 		{-1, "-1 B"},
 		{-1536, "-1.5 KiB"},
 		{1048524, "1023.9 KiB"}, /* 1023.949 */
-		{1048525, "1.0 MiB"},	 /* 1023.950 would print as 1024.0 */
+		{1048525, "1.0 MiB"},    /* 1023.950 would print as 1024.0 */
 		{1048576, "1.0 MiB"},
 		{671088640, "640.0 MiB"},
 		{INT64_C(1) << 30, "1.0 GiB"},
@@ -56,8 +56,8 @@ static void bytes_short(void **state)
 	static const struct form cases[] = {
 		{0, "0.0K"},
 		{1024, "1.0K"},
-		{10137, "9.9K"},   /* 9.899 */
-		{10240, "10K"},	   /* 9.95 and more: no decimal */
+		{10137, "9.9K"}, /* 9.899 */
+		{10240, "10K"},  /* 9.95 and more: no decimal */
 		{671088640, "640M"},
 		{1023410176, "976M"},
 		{INT64_C(1) << 30, "1.0G"},

@@ -131,7 +131,7 @@ static void grows(void **state)
 /* A failure takes one delta off; used up, it waits: 2 s, then 4 s. */
 static void fails(void **state)
 {
-	static const enum outcome failures[] = {OUTCOME_TIMEOUT, OUTCOME_ERROR, OUTCOME_PARTIAL};
+	static const enum outcome failures[] = {OUTCOME_ERROR, OUTCOME_PARTIAL};
 	struct observation obs = quiet();
 
 	(void)state;
@@ -158,6 +158,22 @@ static void fails(void **state)
 			assert_int_equal(see(&c, &obs), ACTION_HOLD);
 		assert_int_equal(see(&c, &obs), ACTION_TIGHTEN); /* after 4 s */
 	}
+}
+
+/* A timeout also takes one delta off, but is no reason to wait: one tick, then again. */
+static void times_out(void **state)
+{
+	struct observation obs = quiet();
+	struct ctx c = begin();
+
+	(void)state;
+	assert_int_equal(see(&c, &obs), ACTION_TIGHTEN); /* 1 % */
+	obs.has_last = true;
+	obs.last = OUTCOME_TIMEOUT;
+	assert_int_equal(see(&c, &obs), ACTION_HOLD);
+	assert_string_equal(c.v.reason, "the last squeeze failed (timeout), waiting");
+	assert_int_equal(see(&c, &obs), ACTION_TIGHTEN);
+	assert_int_equal(c.v.target_bytes, 990 * MIB);
 }
 
 /* An outcome counts once, also when the tick that saw it ended in a hold for another reason. */
@@ -678,7 +694,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table), cmocka_unit_test(holds),
-		cmocka_unit_test(grows), cmocka_unit_test(fails),
+		cmocka_unit_test(grows), cmocka_unit_test(fails), cmocka_unit_test(times_out),
 		cmocka_unit_test(counts_once), cmocka_unit_test(skipped),
 		cmocka_unit_test(watermark), cmocka_unit_test(relax_target),
 		cmocka_unit_test(stalls), cmocka_unit_test(growth),

@@ -33,7 +33,8 @@ static void derive(const struct metric *m, char *buf, size_t size)
 		n = snprintf(buf, size, "host_");
 	for (const char *p = raw; *p && n + 1 < size; p++) {
 		if (*p != '*')
-			buf[n++] = isalnum((unsigned char)*p) ? (char)tolower((unsigned char)*p) : '_';
+			buf[n++] =
+				isalnum((unsigned char)*p) ? (char)tolower((unsigned char)*p) : '_';
 	}
 	buf[n] = '\0';
 }
@@ -53,7 +54,7 @@ static void names_follow_the_rule(void **state)
 
 static void rows_are_complete(void **state)
 {
-	static const char *const units[] = {"bytes", "us",    "ns",     "pages",
+	static const char *const units[] = {"bytes", "us",     "ns",  "pages",
 					    "count", "faults", "ops", "percent"};
 
 	(void)state;
@@ -87,11 +88,19 @@ static void rows_of_a_file_stand_together(void **state)
 static void published_names(void **state)
 {
 	static const char *const names[] = {
-		"memory_current", "memory_stat_anon", "memory_stat_pgmajfault",
-		"memory_swap_current", "memory_pressure_full_total", "memory_events_oom_kill",
-		"host_vmstat_pswpin", "host_pressure_memory_full_total",
-		"host_meminfo_memavailable", "memory_peak_interval", "io_stat_rbytes",
-		"zswap_pool_total_size", "zram_mm_stat_orig_data_size",
+		"memory_current",
+		"memory_stat_anon",
+		"memory_stat_pgmajfault",
+		"memory_swap_current",
+		"memory_pressure_full_total",
+		"memory_events_oom_kill",
+		"host_vmstat_pswpin",
+		"host_pressure_memory_full_total",
+		"host_meminfo_memavailable",
+		"memory_peak_interval",
+		"io_stat_rbytes",
+		"zswap_pool_total_size",
+		"zram_mm_stat_orig_data_size",
 		"cgroup_stat_nr_dying_descendants",
 	};
 

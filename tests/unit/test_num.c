@@ -31,9 +31,9 @@ static void check(int (*parse)(const char *s, int64_t *ret), const struct whole 
 
 /* What no number of ours may look like. */
 static const char *const nonsense[] = {
-	"",    " ",   " 1",	"1 ",  "+1",  "-1",   "-0",  "--1", "0x10", "1e3", "1,5",
-	"1_0", "nan", "inf",	"NaN", "max ", "MAX", "1\n", "\t1", "1..2", ".",   "one",
-	"%",   "s",   "K",	"-5%", "1 M",  "1MM", "1KiBx", "1%%",
+	"",    " ",   " 1",  "1 ",  "+1",  "-1",   "-0",  "--1", "0x10",  "1e3",
+	"1,5", "1_0", "nan", "inf", "NaN", "max ", "MAX", "1\n", "\t1",   "1..2",
+	".",   "one", "%",   "s",   "K",   "-5%",  "1 M", "1MM", "1KiBx", "1%%",
 };
 
 static void nothing_else(void **state)
@@ -109,7 +109,7 @@ static void size(void **state)
 		{"9223372036854775807", 0, INT64_MAX},
 		{"9223372036854775808", -ERANGE, 0},
 		{"8388607T", 0, INT64_C(9223370937343148032)}, /* (2^23 - 1) × 2^40 */
-		{"8388608T", -ERANGE, 0},			/* 2^63 */
+		{"8388608T", -ERANGE, 0},                      /* 2^63 */
 		{"99999999999999999999K", -ERANGE, 0},
 		{"12Q", -EINVAL, 0},
 		{"1m", -EINVAL, 0},
@@ -157,9 +157,9 @@ static void fractions(void **state)
 		int percent, fraction; /* results */
 		double value;
 	} cases[] = {
-		{"80%", 0, -EINVAL, 80},      {"0%", 0, -EINVAL, 0},
-		{"12.5%", 0, -EINVAL, 12.5},  {"100", -EINVAL, 0, 100},
-		{"0.125", -EINVAL, 0, 0.125}, {"1000%", 0, -EINVAL, 1000},
+		{"80%", 0, -EINVAL, 80},       {"0%", 0, -EINVAL, 0},
+		{"12.5%", 0, -EINVAL, 12.5},   {"100", -EINVAL, 0, 100},
+		{"0.125", -EINVAL, 0, 0.125},  {"1000%", 0, -EINVAL, 1000},
 		{"80 %", -EINVAL, -EINVAL, 0}, {"80%x", -EINVAL, -EINVAL, 0},
 	};
 	char huge[400];
@@ -209,8 +209,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_else), cmocka_unit_test(u63),
-		cmocka_unit_test(limit),	cmocka_unit_test(size),
-		cmocka_unit_test(duration),	cmocka_unit_test(fractions),
+		cmocka_unit_test(limit),        cmocka_unit_test(size),
+		cmocka_unit_test(duration),     cmocka_unit_test(fractions),
 		cmocka_unit_test(scan),
 	};
 

@@ -210,16 +210,11 @@ static void every_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flat),
-		cmocka_unit_test(flat_extremes),
-		cmocka_unit_test(flat_nothing),
-		cmocka_unit_test(meminfo),
-		cmocka_unit_test(nested),
-		cmocka_unit_test(psi),
-		cmocka_unit_test(columns),
-		cmocka_unit_test(one_value),
-		cmocka_unit_test(one_key),
-		cmocka_unit_test(every_cut),
+		cmocka_unit_test(flat),         cmocka_unit_test(flat_extremes),
+		cmocka_unit_test(flat_nothing), cmocka_unit_test(meminfo),
+		cmocka_unit_test(nested),       cmocka_unit_test(psi),
+		cmocka_unit_test(columns),      cmocka_unit_test(one_value),
+		cmocka_unit_test(one_key),      cmocka_unit_test(every_cut),
 	};
 
 	return cmocka_run_group_tests_name("parse", tests, NULL, NULL);

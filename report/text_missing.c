@@ -1,0 +1,104 @@
+#include "report/text_internal.h"
+#include "report/text_layout.h"
+
+#include <string.h>
+
+#define NO_MEMORY "no memory controller on cgroup v2"
+#define NOT_IN_STAT "not in this kernel's memory.stat"
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t a = strlen(text), b = strlen(end);
+
+	return a >= b && strcmp(text + a - b, end) == 0;
+}
+
+static bool is_stat_reason(const char *why)
+{
+	return ends_with(why, " in memory.stat") || strncmp(why, "no workingset_", 14) == 0;
+}
+
+static bool is_memory_reason(const char *why)
+{
+	/* Pressure is there without the controller too. */
+	return is_stat_reason(why) ||
+	       (strncmp(why, "no memory.", 10) == 0 && strcmp(why, "no memory.pressure") != 0);
+}
+
+bool text_lacks_memory(const struct run_view *v)
+{
+	const char *used = v->fig[FIG_used_max_bytes].why, *anon = v->fig[FIG_anon_max_bytes].why;
+
+	return used && anon && is_memory_reason(used) && is_memory_reason(anon);
+}
+
+const char *text_reason(const struct run_view *v, enum figure_id id)
+{
+	const char *why = v->fig[id].why;
+
+	/* A median over repeats may be missing where the first run has a value: never both. */
+	if (!why)
+		return "";
+	if (text_lacks_memory(v) && is_memory_reason(why))
+		return NO_MEMORY;
+	return is_stat_reason(why) ? NOT_IN_STAT : why;
+}
+
+void text_missing_add(struct text_missing *m, const struct run_group *g, enum figure_id id,
+		      bool in_all)
+{
+	if (m->n == ARRAY_SIZE(m->items))
+		return; /* every figure of every column is in already */
+	m->items[m->n++] = (struct text_missing_item){
+		.why = text_reason(g->first, id),
+		.group = in_all ? NULL : g,
+		.label = figure_infos[id].label,
+	};
+}
+
+static bool is_same(const struct text_missing_item *a, const struct text_missing_item *b)
+{
+	return a->group == b->group && strcmp(a->why, b->why) == 0;
+}
+
+static bool has_before(const struct text_missing *m, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		if (is_same(&m->items[i], &m->items[at]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_one_reason(const struct text_missing *m)
+{
+	for (size_t i = 1; i < m->n; i++) {
+		if (!is_same(&m->items[0], &m->items[i]))
+			return false;
+	}
+	return m->n > 0;
+}
+
+void text_missing_print(struct str *out, const struct text_missing *m, bool is_whole)
+{
+	if (is_whole && is_one_reason(m)) {
+		text_para(out, TEXT_INDENT, "n/a (%s)", m->items[0].why);
+		return;
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		const struct text_missing_item *item = &m->items[i];
+		_cleanup_str_ struct str s = {0};
+
+		if (has_before(m, i))
+			continue;
+		str_addf(&s, "n/a (%s)", item->why);
+		if (item->group)
+			str_addf(&s, " in '%s'", text_run_name(item->group->first));
+		for (size_t j = i; j < m->n; j++) {
+			if (is_same(item, &m->items[j]))
+				str_addf(&s, "%s %s", j == i ? ":" : ",", m->items[j].label);
+		}
+		str_addf(out, "%*s", TEXT_INDENT, "");
+		text_wrap(out, TEXT_INDENT, TEXT_INDENT + 2, s.data ? s.data : "");
+	}
+}
