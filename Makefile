@@ -13,7 +13,7 @@ PKGS := json-c sqlite3 libzstd
 ALL_CPPFLAGS := -D_GNU_SOURCE -DANALYZER_VERSION='"$(VERSION)"' -I. -I$(O) $(CPPFLAGS)
 ALL_CFLAGS := -std=gnu11 -pthread -g -Wall -Wextra -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wvla -Wformat=2 -Wno-format-nonliteral -Wundef -Wimplicit-fallthrough -Werror
-LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lcgroup -lm
+LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 ifdef DEBUG
 ALL_CFLAGS += -O0
 else

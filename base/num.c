@@ -114,7 +114,7 @@ int num_parse_duration(const char *s, int64_t *ret_ns)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"", 1e9},   {"ns", 1},  {"us", 1e3},   {"ms", 1e6},
+	} units[] = {{"", 1e9},  {"ns", 1},   {"us", 1e3},  {"ms", 1e6},
 		     {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
 	const char *rest;
 	double v;

@@ -56,8 +56,8 @@ static bool enable(struct cgroup_place *place, int dirfd, const char *name, stru
 }
 
 /* Tries one parent: 1 = a child gets memory, 0 = it can be made without, negative = neither. */
-static int try_parent(struct cgroup_place *place, const struct cgroup_tree *tree,
-		      const char *path, struct undo *undo)
+static int try_parent(struct cgroup_place *place, const struct cgroup_tree *tree, const char *path,
+		      struct undo *undo)
 {
 	_cleanup_close_ int fd = root_openat(tree->root, path, O_RDONLY | O_DIRECTORY);
 

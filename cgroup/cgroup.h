@@ -2,8 +2,8 @@
  * cgroup v2 as directory descriptors: where groups can be made, and one group's life.
  *
  * Life of a group: cgroup_place (choose and prepare the parent) → cgroup_create → use its dirfd
- * → cgroup_remove. Every change to the machine is registered with the undo interface before it is made.
- * The same code works on a fake tree (--root): its files are plain files.
+ * → cgroup_remove. Every change to the machine is registered with the undo interface before it is
+ * made. The same code works on a fake tree (--root): its files are plain files.
  */
 #pragma once
 

@@ -51,11 +51,11 @@ static int version(struct cli *cli)
 {
 	char text[256];
 
-	(void)snprintf(text, sizeof(text),
-		       "analyzer %s\nsqlite %s\njson-c %s\nzstd %s\nallocation tracer: none in this "
-		       "build\n",
-		       ANALYZER_VERSION, sqlite3_libversion(), json_c_version(),
-		       ZSTD_versionString());
+	(void)snprintf(
+		text, sizeof(text),
+		"analyzer %s\nsqlite %s\njson-c %s\nzstd %s\nallocation tracer: none in this "
+		"build\n",
+		ANALYZER_VERSION, sqlite3_libversion(), json_c_version(), ZSTD_versionString());
 	return cli_print(cli, text);
 }
 

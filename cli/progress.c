@@ -30,8 +30,8 @@ int progress_init(struct progress_view *v, struct log *log, const char *when)
 /* "[00:42] squeezing   712M of 1.0G  limit 700M  majflt 120/s  psi full 0.4%", ≤ 79 columns. */
 static void format(char *buf, size_t size, const struct progress *p)
 {
-	char clock[FMT_MAX], usage[FMT_MAX], peak[FMT_MAX], limit[FMT_MAX], rate[FMT_MAX] = "-",
-		stall[FMT_MAX] = "-", which[48] = "";
+	char clock[FMT_MAX], usage[FMT_MAX], peak[FMT_MAX], limit[FMT_MAX],
+		rate[FMT_MAX] = "-", stall[FMT_MAX] = "-", which[48] = "";
 
 	if (p->run_count > 1)
 		(void)snprintf(which, sizeof(which), " %d/%d", p->run_index + 1, p->run_count);

@@ -5,15 +5,15 @@
 #include <string.h>
 
 const struct metric metrics[METRIC_COUNT] = {
-#define METRIC(name_, file_, key_, kind_, unit_, scope_, help_)                                    \
-	{                                                                                          \
-		.name = #name_,                                                                    \
-		.file = file_,                                                                     \
-		.key = key_,                                                                       \
-		.kind = METRIC_##kind_,                                                            \
-		.unit = unit_,                                                                     \
-		.scope = METRIC_##scope_,                                                          \
-		.help = help_,                                                                     \
+#define METRIC(name_, file_, key_, kind_, unit_, scope_, help_) \
+	{                                                       \
+		.name = #name_,                                 \
+		.file = file_,                                  \
+		.key = key_,                                    \
+		.kind = METRIC_##kind_,                         \
+		.unit = unit_,                                  \
+		.scope = METRIC_##scope_,                       \
+		.help = help_,                                  \
 	},
 #include "model/metrics.def"
 #undef METRIC
@@ -64,8 +64,8 @@ const char *run_kind_name(enum run_kind kind)
 const char *end_reason_name(enum end_reason reason)
 {
 	static const char *const names[] = {
-		NULL,	       "exited",      "signalled",	"exec_failed",
-		"timeout",     "interrupted", "cgroup_removed", "recording_failed",
+		NULL,      "exited",      "signalled",      "exec_failed",
+		"timeout", "interrupted", "cgroup_removed", "recording_failed",
 	};
 
 	return names[reason];

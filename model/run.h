@@ -27,15 +27,15 @@ const char *end_reason_name(enum end_reason reason); /* NULL for END_NONE */
 struct run_begin {
 	const char *name; /* "baseline", "limit 98 %" */
 	enum run_kind kind;
-	const char *policy; /* "none", "static", or the law */
-	const char *knob;   /* "memory.max", … ; NULL without a squeezer */
+	const char *policy;  /* "none", "static", or the law */
+	const char *knob;    /* "memory.max", … ; NULL without a squeezer */
 	int64_t limit_bytes; /* of a static run; -1 = none */
 	const char *command_json;
 	const char *started_at; /* ISO 8601, Z */
 	int64_t started_mono_ns;
-	int64_t period_ns; /* of the sampler */
-	int repeat_index; /* 0, 1, … */
-	int run_order;    /* 0, 1, … within the session */
+	int64_t period_ns;            /* of the sampler */
+	int repeat_index;             /* 0, 1, … */
+	int run_order;                /* 0, 1, … within the session */
 	const char *compressor;       /* read back from zswap; NULL = none */
 	const char *config_json;      /* the effective squeezer configuration; NULL = none */
 	const char *environment_json; /* kernel, page size, features, settings read back */

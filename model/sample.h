@@ -33,7 +33,7 @@ struct metric {
 
 extern const struct metric metrics[METRIC_COUNT];
 
-const char *metric_kind_name(enum metric_kind kind);   /* gauge, counter, limit */
+const char *metric_kind_name(enum metric_kind kind);    /* gauge, counter, limit */
 const char *metric_scope_name(enum metric_scope scope); /* group, host */
 
 /* The metric of that column name, or -1. */

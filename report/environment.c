@@ -1,7 +1,10 @@
 #include "report/environment.h"
 
+#include "base/fmt.h"
+
 #include <json-c/json.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 static void json_put(struct json_object **o)
@@ -73,51 +76,119 @@ void environment_missing(const char *json, environment_fn *fn, void *arg)
 	}
 }
 
-/* Swap devices and the like: of objects their path, of anything else the text. */
-static void add_list(struct str *out, struct json_object *array)
+static struct json_object *member(struct json_object *o, const char *name)
 {
-	for (size_t i = 0; i < json_object_array_length(array); i++) {
-		struct json_object *v = json_object_array_get_idx(array, i), *path = v;
+	struct json_object *v = NULL;
 
-		if (json_object_is_type(v, json_type_object))
-			(void)json_object_object_get_ex(v, "path", &path); /* NULL: none */
-		str_addf(out, "%s%s", i ? " " : "", path ? json_object_get_string(path) : "?");
-	}
-	if (json_object_array_length(array) == 0)
-		str_add(out, "none");
+	if (o && json_object_is_type(o, json_type_object))
+		(void)json_object_object_get_ex(o, name, &v); /* v stays NULL */
+	return v;
 }
 
-/* One level of nesting is what the recorder writes (zswap's parameters). */
-static void each_setting(struct json_object *o, const char *prefix, environment_fn *fn, void *arg)
+static const char *text_of(struct json_object *o, const char *name)
 {
-	json_object_object_foreach(o, name, v)
-	{
-		_cleanup_str_ struct str full = {0}, list = {0};
+	struct json_object *v = member(o, name);
 
-		if (!v || (!prefix && strcmp(name, "features") == 0))
-			continue;
-		if (json_object_is_type(v, json_type_object) && !prefix) {
-			each_setting(v, name, fn, arg);
-			continue;
-		}
-		str_addf(&full, "%s%s%s", prefix ? prefix : "", prefix ? "." : "", name);
-		if (full.failed)
-			return;
-		if (json_object_is_type(v, json_type_array))
-			add_list(&list, v);
-		if (list.data)
-			fn(arg, full.data, list.data);
-		else if (!json_object_is_type(v, json_type_object))
-			fn(arg, full.data, json_object_get_string(v));
+	return v ? json_object_get_string(v) : NULL;
+}
+
+/* Parts are apart by "; ", what belongs to a part by ", ". */
+static void add_part(struct str *s, const char *fmt, ...) _printf_(2, 3);
+
+static void add_part(struct str *s, const char *fmt, ...)
+{
+	char buf[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(buf, sizeof(buf), fmt, ap); /* cut when longer: a name from outside */
+	va_end(ap);
+	str_addf(s, "%s%s", s->len > 0 ? "; " : "", buf);
+}
+
+static void add_hardware(struct str *s, struct json_object *o)
+{
+	const char *kernel = text_of(o, "kernel");
+	int64_t cpus = json_object_get_int64(member(o, "cpus"));
+	int64_t memory = json_object_get_int64(member(o, "memory_bytes"));
+	int64_t page = json_object_get_int64(member(o, "page_size"));
+	char buf[FMT_MAX];
+
+	if (kernel)
+		add_part(s, "Linux %s", kernel);
+	if (cpus > 0)
+		add_part(s, "%lld CPU%s", (long long)cpus, cpus == 1 ? "" : "s");
+	if (memory > 0)
+		add_part(s, "%s of memory", fmt_bytes(buf, memory));
+	if (page > 0)
+		add_part(s, "%lld KiB pages", (long long)page / 1024);
+}
+
+static void add_swap(struct str *s, struct json_object *o)
+{
+	struct json_object *list = member(o, "swap_devices");
+
+	if (!list || !json_object_is_type(list, json_type_array))
+		return;
+	if (json_object_array_length(list) == 0)
+		add_part(s, "no swap");
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *dev = json_object_array_get_idx(list, i);
+		const char *path = text_of(dev, "path");
+		int64_t size = json_object_get_int64(member(dev, "size_bytes"));
+		char buf[FMT_MAX];
+
+		add_part(s, "swap %s%s%s", path ? path : "?", size > 0 ? " of " : "",
+			 size > 0 ? fmt_bytes(buf, size) : "");
 	}
 }
 
-void environment_settings(const char *json, environment_fn *fn, void *arg)
+/* "zswap on (zstd, zsmalloc, pool 40 % at most)" */
+static void add_zswap(struct str *s, struct json_object *o)
+{
+	struct json_object *zswap = member(o, "zswap");
+	const char *enabled = text_of(zswap, "enabled"), *pool = text_of(zswap, "zpool");
+	const char *compressor = text_of(zswap, "compressor");
+	const char *percent = text_of(zswap, "max_pool_percent");
+	_cleanup_str_ struct str how = {0};
+
+	if (enabled && strcmp(enabled, "Y") != 0 && strcmp(enabled, "1") != 0) {
+		add_part(s, "zswap off");
+		return;
+	}
+	if (compressor)
+		str_add(&how, compressor);
+	if (pool)
+		str_addf(&how, "%s%s", how.len ? ", " : "", pool);
+	if (percent)
+		str_addf(&how, "%spool %s %% at most", how.len ? ", " : "", percent);
+	if (how.len > 0)
+		add_part(s, "zswap %s(%s)", enabled ? "on " : "", how.data);
+}
+
+void environment_machine(struct str *out, const char *json)
 {
 	_cleanup_json_ struct json_object *o = parse(json, json_type_object);
+	_cleanup_str_ struct str s = {0};
+	const char *text;
+	int64_t cluster;
 
-	if (o)
-		each_setting(o, NULL, fn, arg);
+	if (!o)
+		return;
+	add_hardware(&s, o);
+	add_swap(&s, o);
+	add_zswap(&s, o);
+	if ((text = text_of(o, "thp")))
+		add_part(&s, "THP %s", text);
+	if ((text = text_of(o, "swappiness")))
+		add_part(&s, "swappiness %s", text);
+	cluster = json_object_get_int64(member(o, "page_cluster"));
+	if (member(o, "page_cluster") && cluster >= 0 && cluster < 16)
+		add_part(&s, "page-cluster %lld (%d page%s)", (long long)cluster, 1 << cluster,
+			 cluster ? "s" : "");
+	if (s.len > 0)
+		str_add(out, s.data);
+	out->failed |= s.failed;
 }
 
 static void add_printable(struct str *out, const char *text)
@@ -126,7 +197,7 @@ static void add_printable(struct str *out, const char *text)
 		str_addn(out, (unsigned char)*p < 0x20 || *p == 0x7f ? "?" : p, 1);
 }
 
-static void add_argument(struct str *out, const char *arg)
+void command_word(struct str *out, const char *arg)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "_-./=:,+@%^";
@@ -159,6 +230,6 @@ void command_line(struct str *out, const char *json)
 		struct json_object *arg = json_object_array_get_idx(o, i);
 
 		str_add(out, i ? " " : "");
-		add_argument(out, arg ? json_object_get_string(arg) : "");
+		command_word(out, arg ? json_object_get_string(arg) : "");
 	}
 }

@@ -3,10 +3,14 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 /* A floor is a working size, not a moment; below one refault in four what was taken was cold. */
 #define FLOOR_WINDOW_NS INT64_C(5000000000)
 #define FLOOR_REFAULT_RATIO 0.25
+
+/* Starting and ending cost the same however short the run is: below this they are the share. */
+#define TOOL_SHARE_S 1.0
 
 #define TOO_FEW "fewer than two samples"
 
@@ -59,7 +63,6 @@ static const struct gauge_rule {
 	{FIG_swapped_median_bytes, SRC_SWAP_ONLY, STAT_MEDIAN},
 	{FIG_swapped_share_max, SRC_SWAP_SHARE, STAT_MAX},
 	{FIG_zswapped_max_bytes, SRC_ZSWAPPED, STAT_MAX},
-	{FIG_limit_least_bytes, SRC_LIMIT, STAT_MIN},
 	{FIG_saving_max_bytes, SRC_SAVING, STAT_MAX},
 	{FIG_saving_median_bytes, SRC_SAVING, STAT_MEDIAN},
 	{FIG_saving_median_share, SRC_SAVING_SHARE, STAT_MEDIAN},
@@ -337,10 +340,31 @@ static int set_floor(struct run_view *v, const struct run_data *d)
 	return 0;
 }
 
+/* A limit of the run's knob that a decision wrote; reclaim holds none. */
+static bool has_decided_limit(const struct run_view *v)
+{
+	return v->decisions.least_limit != READ_NULL &&
+	       !(v->row.knob && strcmp(v->row.knob, "memory.reclaim") == 0);
+}
+
+/* The decisions know of limits that no sample found; `sampled` is the least that one did. */
+static void add_decided_limit(struct run_view *v, double sampled)
+{
+	const struct decision_summary *d = &v->decisions;
+
+	if (isnan(sampled))
+		set(v, FIG_limit_last_bytes, (double)d->last_limit);
+	if (!isnan(sampled) && sampled <= (double)d->least_limit)
+		return;
+	set(v, FIG_limit_least_bytes, (double)d->least_limit);
+	set(v, FIG_limit_least_t_s, (double)MAX(d->least_limit_t_ns, 0) / 1e9);
+}
+
 static void set_limits(struct run_view *v, const struct run_data *d)
 {
 	const double *limit = d->v[SRC_LIMIT];
 	double held = 0, span = 0, last = NAN, least = NAN, least_t = NAN;
+	const char *why = d->why[SRC_LIMIT];
 	size_t changes = 0;
 
 	for (size_t i = 0; i < d->tl.n; i++) {
@@ -359,11 +383,15 @@ static void set_limits(struct run_view *v, const struct run_data *d)
 			least_t = (double)d->t_ns[i] / 1e9;
 		}
 	}
-	set_or(v, FIG_limit_least_t_s, least_t, d->why[SRC_LIMIT]);
-	set_or(v, FIG_limit_last_bytes, last, d->why[SRC_LIMIT]);
-	set_or(v, FIG_limit_changes, d->why[SRC_LIMIT] ? NAN : (double)changes, d->why[SRC_LIMIT]);
-	set_or(v, FIG_limit_held_share, d->why[SRC_LIMIT] || span == 0 ? NAN : held / span,
-	       d->why[SRC_LIMIT] ? d->why[SRC_LIMIT] : TOO_FEW);
+	if (has_decided_limit(v) && isnan(least))
+		why = "held between samples only";
+	set_or(v, FIG_limit_least_bytes, least, why);
+	set_or(v, FIG_limit_least_t_s, least_t, why);
+	set_or(v, FIG_limit_last_bytes, last, why);
+	set_or(v, FIG_limit_changes, why ? NAN : (double)changes, why);
+	set_or(v, FIG_limit_held_share, why || span == 0 ? NAN : held / span, why ? why : TOO_FEW);
+	if (has_decided_limit(v))
+		add_decided_limit(v, least);
 }
 
 /* What the recorder wrote into the run's row at the end. */
@@ -374,8 +402,9 @@ static void set_row_figures(struct run_view *v)
 
 	set_or(v, FIG_duration_s, row->duration_s, why);
 	set_or(v, FIG_tool_cpu_s, row->tool_cpu_s, why);
-	set_or(v, FIG_tool_cpu_share, row->duration_s > 0 ? row->tool_cpu_s / row->duration_s : NAN,
-	       why);
+	set_or(v, FIG_tool_cpu_share,
+	       row->duration_s >= TOOL_SHARE_S ? row->tool_cpu_s / row->duration_s : NAN,
+	       row->duration_s < TOOL_SHARE_S ? "run shorter than 1 s" : why);
 	set_or(v, FIG_tool_rss_bytes,
 	       row->tool_rss_bytes == READ_NULL ? NAN : (double)row->tool_rss_bytes, why);
 	set_or(v, FIG_actuator_cpu_s, row->actuator_cpu_s,
@@ -398,8 +427,10 @@ static void set_trust(struct run_view *v, const struct run_data *d)
 	set(v, FIG_holes_s, (double)gaps.hole_ns / 1e9);
 	set(v, FIG_samples_missing, n > 0 ? (double)d->seq[n - 1] - (double)n : 0);
 	set_or(v, FIG_sampled_share,
-	       row->duration_s > 0 ? period * (double)n / row->duration_s : NAN,
-	       isnan(period) ? "period not recorded" : "run time not known");
+	       row->duration_s >= 2 * period ? period * (double)n / row->duration_s : NAN,
+	       isnan(period)                  ? "period not recorded"
+	       : row->duration_s < 2 * period ? "run shorter than two periods"
+					      : "run time not known");
 }
 
 static void set_flags(struct run_view *v, const struct run_data *d)

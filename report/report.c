@@ -91,6 +91,17 @@ double figure_change(const struct run_group *g, const struct run_group *base, en
 	return g->median[id].v / base->median[id].v - 1;
 }
 
+bool group_lacks_limit(const struct run_group *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		if (g->members[i]->row.limit_bytes != READ_NULL &&
+		    g->members[i]->fig[FIG_limit_least_bytes].why &&
+		    !same_text(g->members[i]->row.knob, "memory.reclaim"))
+			return true;
+	}
+	return false;
+}
+
 static void find_best_limit(struct report *r)
 {
 	for (size_t i = 0; i < r->n_groups; i++) {
@@ -98,7 +109,7 @@ static void find_best_limit(struct report *r)
 		const struct run_row *row = &g->first->row;
 
 		if (!r->baseline || !same_text(row->kind, "static") ||
-		    row->limit_bytes == READ_NULL || !g->has_ended_well ||
+		    row->limit_bytes == READ_NULL || !g->has_ended_well || group_lacks_limit(g) ||
 		    !(figure_change(g, r->baseline, FIG_duration_s) <= BEST_LIMIT_SLOWDOWN))
 			continue;
 		if (!r->best_limit || row->limit_bytes < r->best_limit->first->row.limit_bytes)
@@ -175,7 +186,8 @@ int report_load(struct report *r, const char *dir, struct err *err)
 		res = load_runs(r, reader, dir, err);
 	if (res == 0) {
 		r->name = last_component(dir);
-		if (!r->name || build_groups(r) < 0)
+		r->path = strdup(dir);
+		if (!r->name || !r->path || build_groups(r) < 0)
 			res = err_set(err, -ENOMEM, "no memory for the report of '%s'", dir);
 	}
 	if (res == 0) {
@@ -200,6 +212,7 @@ void report_done(struct report *r)
 		free(r->warnings[i].text);
 	free(r->warnings);
 	free(r->name);
+	free(r->path);
 	memset(r, 0, sizeof(*r));
 }
 

@@ -28,17 +28,19 @@ struct report_warning {
 	char *text;
 	const struct run_view *run; /* the first that has it */
 	size_t n_runs;
+	bool is_feature; /* something that this machine has not */
 };
 
 struct report {
 	char *name; /* of the directory, without the path */
+	char *path; /* of the directory as it was given */
 	struct run_view *runs;
 	size_t n_runs;
 	struct run_group *groups; /* in the order in which they were first run */
 	size_t n_groups;
 	const struct run_group *baseline;   /* NULL = there is none */
 	const struct run_view *floor_run;   /* with the least floor; NULL = none was found */
-	const struct run_group *best_limit; /* least limit that costs no more than this ... */
+	const struct run_group *best_limit; /* least limit held that costs no more than this ... */
 	struct report_warning *warnings;
 	size_t n_warnings;
 };
@@ -60,6 +62,9 @@ int report_build(const char *dir, struct str *text, struct str *json, struct err
 
 /* Writes them into the directory as report.txt and summary.json, owned as the directory is. */
 int report_save(const char *dir, const struct str *text, const struct str *json, struct err *err);
+
+/* A limit was asked for, but nothing of it was ever in force in one of the runs. */
+bool group_lacks_limit(const struct run_group *g);
 
 /* v / base - 1 of a figure; NAN when either is missing, base is 0, or the commands differ. */
 double figure_change(const struct run_group *g, const struct run_group *base, enum figure_id id);

@@ -10,6 +10,8 @@
 
 /* A recorder commits every second; one that was silent for much longer is gone. */
 #define SILENCE_S 5.0
+/* From here on a limit is none: the word of the configurations. */
+#define NO_LIMIT (INT64_C(1) << 50)
 
 static int find_action(const char *name)
 {
@@ -30,10 +32,26 @@ static int find_outcome(const char *name)
 	return name ? -1 : OUTCOME_OK;
 }
 
+/* A limit may come and go between two samples: then only the decision tells of it. */
+static void note_limit(struct decision_summary *s, const struct decision_row *row, int outcome)
+{
+	int64_t limit = row->limit_after;
+
+	if (outcome == OUTCOME_ERROR || outcome == OUTCOME_SKIPPED || limit == READ_NULL ||
+	    limit >= NO_LIMIT)
+		return;
+	s->last_limit = limit;
+	if (s->least_limit != READ_NULL && s->least_limit <= limit)
+		return;
+	s->least_limit = limit;
+	s->least_limit_t_ns = row->t_ns;
+}
+
 static void summarize_decisions(struct decision_summary *s, const struct decision_row *rows,
 				size_t n)
 {
 	s->longest_ns = -1;
+	s->least_limit = s->last_limit = READ_NULL;
 	s->n = n;
 	for (size_t i = 0; i < n; i++) {
 		int a = find_action(rows[i].action), o = find_outcome(rows[i].outcome);
@@ -42,6 +60,7 @@ static void summarize_decisions(struct decision_summary *s, const struct decisio
 		if (a < 0 || o < 0)
 			continue;
 		s->by[a][o]++;
+		note_limit(s, &rows[i], o);
 		if (rows[i].took_ns <= s->longest_ns)
 			continue;
 		s->longest_ns = rows[i].took_ns;

@@ -42,6 +42,8 @@ struct decision_summary {
 	int64_t longest_ns; /* -1 = none */
 	int64_t longest_t_ns;
 	enum action longest_action;
+	int64_t least_limit, least_limit_t_ns; /* written by a decision; READ_NULL = none was */
+	int64_t last_limit;
 };
 
 enum run_state { RUN_ENDED, RUN_RECORDING, RUN_RECORDER_DIED };

@@ -90,7 +90,6 @@ static void add_limit(struct str *out, const struct report *r, const struct run_
 
 static void sum_decisions(struct decision_summary *sum, const struct run_group *g)
 {
-	*sum = (struct decision_summary){.longest_ns = -1};
 	for (size_t i = 0; i < g->n; i++) {
 		const struct decision_summary *d = &g->members[i]->decisions;
 
@@ -136,19 +135,26 @@ static void add_counts(struct str *s, const struct decision_summary *d)
 	}
 }
 
-static void add_decisions(struct str *out, const struct report *r, const struct run_group *g)
+/* Of one setting, or of all. */
+static void add_decisions(struct str *out, const struct report *r, const struct run_group *groups,
+			  size_t n)
 {
+	struct decision_summary d = {.longest_ns = -1};
 	_cleanup_str_ struct str s = {0};
-	struct decision_summary d;
 	char took[CELL_MAX];
+	size_t n_runs = 0;
 
-	sum_decisions(&d, g);
+	for (size_t i = 0; i < n; i++) {
+		sum_decisions(&d, &groups[i]);
+		n_runs += groups[i].n;
+	}
 	if (d.n == 0)
 		return;
-	add_name(&s, r, g);
+	if (n == 1)
+		add_name(&s, r, groups);
 	str_addf(&s, "%zu decision%s", d.n, d.n == 1 ? "" : "s");
-	if (g->n > 1)
-		str_addf(&s, " in %zu runs", g->n);
+	if (n_runs > 1)
+		str_addf(&s, " in %zu runs", n_runs);
 	add_counts(&s, &d);
 	if (d.longest_ns > 0)
 		str_addf(&s, "; longest %s", text_duration(took, (double)d.longest_ns / 1e9));
@@ -164,8 +170,10 @@ bool text_answer_memory(struct str *out, const struct report *r)
 		add_peak(out, r);
 	for (size_t i = 0; r->n_groups <= TEXT_COLUMNS && i < r->n_groups; i++) {
 		add_limit(out, r, &r->groups[i]);
-		add_decisions(out, r, &r->groups[i]);
+		add_decisions(out, r, &r->groups[i], 1);
 	}
+	if (r->n_groups > TEXT_COLUMNS)
+		add_decisions(out, r, r->groups, r->n_groups);
 	return out->len > before;
 }
 
@@ -181,7 +189,9 @@ static void add_pain(struct str *s, const struct run_group *g)
 	const struct figure *rate = &g->median[FIG_major_faults_max_per_s];
 	char buf[CELL_MAX];
 
-	if (!stalled->why && !share->why) {
+	if (!stalled->why && stalled->v == 0) {
+		str_add(s, ", never stalled on memory");
+	} else if (!stalled->why && !share->why) {
 		str_addf(s, ", %s of it", text_value(buf, stalled, UNIT_SECONDS));
 		str_addf(s, " (%s", text_value(buf, share, UNIT_SHARE));
 		if (!worst->why)
@@ -268,8 +278,7 @@ void text_answer_best(struct str *out, const struct report *r)
 			  fmt_bytes(limit, best->first->row.limit_bytes), 100 * BEST_LIMIT_SLOWDOWN,
 			  text_change(change, figure_change(best, r->baseline, FIG_duration_s)));
 	else if (!r->baseline)
-		text_para(out, TEXT_INDENT,
-			  "No verdict: there is no baseline to compare with.");
+		text_para(out, TEXT_INDENT, "No verdict: there is no baseline to compare with.");
 	else
 		text_para(out, TEXT_INDENT,
 			  "No limit that was held kept the run time within %.0f %% of the "

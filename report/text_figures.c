@@ -22,6 +22,7 @@ struct block {
 	int cell; /* width of a value */
 	struct text_missing missing;
 	size_t n_lines;
+	enum figure_section section, last; /* of the line that is being added, of the one before */
 };
 
 static const struct figure *median(const struct block *b, size_t i, enum figure_id id)
@@ -36,21 +37,24 @@ static void add_cell(struct block *b, const struct figure *f, enum figure_id id)
 	str_addf(b->out, "%*s", b->cell, text_value(buf, f, figure_infos[id].unit));
 }
 
+/* Sections of a block are apart by a blank line. */
 static void add_label(struct block *b, const char *label)
 {
+	if (b->n_lines > 0 && b->section != b->last)
+		str_add(b->out, "\n");
+	b->last = b->section;
 	str_addf(b->out, "%*s%-*s", TEXT_INDENT, "", TEXT_LABEL, label);
 	b->n_lines++;
 }
 
 /* -- one setting ------------------------------------------------------------------------------ */
 
-/* "median @" -> "; median 6.1 MiB" */
+/* "median @" -> "median 6.1 MiB" */
 static void add_also(struct str *s, const struct text_also *also, const struct figure *f)
 {
 	const char *at = strchr(also->text, '@');
 	char buf[CELL_MAX];
 
-	str_add(s, s->len == 0 ? "" : strchr(s->data, ';') || strchr(s->data, ' ') ? ", " : "; ");
 	str_addn(s, also->text, (size_t)(at - also->text));
 	str_add(s, text_value(buf, f, figure_infos[also->id].unit));
 	str_add(s, at + 1);
@@ -82,7 +86,9 @@ static void add_single_spread(struct block *b, enum figure_id id)
 static void add_single(struct block *b, const struct text_line *line)
 {
 	_cleanup_str_ struct str s = {0};
-	bool has_main = !median(b, 0, line->id)->why, has_also = false;
+	bool has_main = !median(b, 0, line->id)->why;
+	const char *sep = line->lead ? "; " : "";
+	size_t n_also = 0;
 
 	if (!has_main)
 		text_missing_add(&b->missing, b->groups[0], line->id, true);
@@ -92,17 +98,20 @@ static void add_single(struct block *b, const struct text_line *line)
 		const struct text_also *also = &line->also[i];
 		const struct figure *f = median(b, 0, also->id);
 
-		if (has_main && f->why)
-			text_missing_add(&b->missing, b->groups[0], also->id, true);
-		else if (has_main)
+		if (has_main && f->why) {
+			/* Of nothing there is nothing more to say. */
+			if (median(b, 0, line->id)->v != 0)
+				text_missing_add(&b->missing, b->groups[0], also->id, true);
+		} else if (has_main) {
+			str_add(&s, n_also++ ? ", " : sep);
 			add_also(&s, also, f);
-		else if (!f->why)
+		} else if (!f->why) {
 			add_row(b, also->id, figure_infos[also->id].definition);
-		has_also |= has_main && !f->why;
+		}
 	}
 	if (!has_main)
 		return;
-	add_row(b, line->id, has_also && s.data ? s.data : figure_infos[line->id].definition);
+	add_row(b, line->id, n_also && s.data ? s.data : figure_infos[line->id].definition);
 	if (line->has_spread)
 		add_single_spread(b, line->id);
 }
@@ -206,13 +215,11 @@ static void add_heading(struct block *b)
 {
 	str_addf(b->out, "%*s", TEXT_INDENT + TEXT_LABEL, "");
 	for (size_t i = 0; i < b->n; i++)
-		str_addf(b->out, "%*.*s", b->cell, b->cell - 1,
-			 text_run_name(b->groups[i]->first));
+		str_addf(b->out, "%*.*s", b->cell, b->cell - 1, text_run_name(b->groups[i]->first));
 	str_add(b->out, "\n");
 }
 
-static bool is_in(const struct text_line *line, enum figure_section first,
-		  enum figure_section last)
+static bool is_in(const struct text_line *line, enum figure_section first, enum figure_section last)
 {
 	enum figure_section section = figure_infos[line->id].section;
 
@@ -239,6 +246,7 @@ bool text_figures(struct str *out, enum figure_section first, enum figure_sectio
 	for (size_t i = 0; i < n_text_lines; i++) {
 		if (!is_in(&text_lines[i], first, last))
 			continue;
+		b.section = figure_infos[text_lines[i].id].section;
 		if (n == 1)
 			add_single(&b, &text_lines[i]);
 		else

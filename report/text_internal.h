@@ -84,6 +84,3 @@ void text_trust(struct str *out, const struct report *r, const struct run_group 
 void text_next(struct str *out, const struct report *r);
 
 const char *text_run_name(const struct run_view *v);
-
-/* The run's limit was asked for, but no sample and no decision shows it. */
-bool text_limit_not_held(const struct run_group *g);

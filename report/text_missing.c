@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define NO_MEMORY "no memory controller on cgroup v2"
+#define NO_SWAP "the host has no swap"
 #define NOT_IN_STAT "not in this kernel's memory.stat"
 
 static bool ends_with(const char *text, const char *end)
@@ -36,10 +37,9 @@ const char *text_reason(const struct run_view *v, enum figure_id id)
 {
 	const char *why = v->fig[id].why;
 
-	/* A median over repeats may be missing where the first run has a value: never both. */
 	if (!why)
-		return "";
-	if (text_lacks_memory(v) && is_memory_reason(why))
+		return ""; /* a setting that has the figure, beside one that has not */
+	if (text_lacks_memory(v) && (is_memory_reason(why) || strcmp(why, NO_SWAP) == 0))
 		return NO_MEMORY;
 	return is_stat_reason(why) ? NOT_IN_STAT : why;
 }

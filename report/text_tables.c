@@ -31,7 +31,7 @@ static void add_row(struct str *out, const struct report *r, const struct run_gr
 	const struct run_row *row = &g->first->row;
 	char buf[CELL_MAX];
 
-	str_add(out, g->has_ended_well ? "  " : "! ");
+	str_add(out, !g->has_ended_well ? "! " : group_lacks_limit(g) ? "~ " : "  ");
 	/* A limit speaks for itself; everything else goes by its name. */
 	if (row->limit_bytes != READ_NULL)
 		str_addf(out, "%-*.*s", NAME_WIDTH, NAME_WIDTH, fmt_bytes(buf, row->limit_bytes));
@@ -56,7 +56,7 @@ static void add_row(struct str *out, const struct report *r, const struct run_gr
 static void add_table(struct str *out, const struct report *r, const char *first_title,
 		      const struct table_column *cols, size_t n)
 {
-	bool has_bad = false;
+	bool has_bad = false, has_loose = false;
 
 	str_addf(out, "  %-*s", NAME_WIDTH, first_title);
 	for (size_t i = 0; i < n; i++)
@@ -68,11 +68,15 @@ static void add_table(struct str *out, const struct report *r, const char *first
 		if (&r->groups[i] != r->baseline)
 			add_row(out, r, &r->groups[i], cols, n);
 		has_bad |= !r->groups[i].has_ended_well;
+		has_loose |= r->groups[i].has_ended_well && group_lacks_limit(&r->groups[i]);
 	}
 	if (has_bad)
 		text_para(out, 2,
 			  "! did not end as the baseline did, or was killed for lack of "
 			  "memory");
+	if (has_loose)
+		text_para(out, 2,
+			  "~ never held this limit: table decision of profile.db tells why");
 }
 
 void text_table_memory(struct str *out, const struct report *r)
@@ -85,26 +89,20 @@ void text_table_memory(struct str *out, const struct report *r)
 		{"logical", 11, FIG_logical_max_bytes, false},
 	};
 
-	text_para(out, 2, "Peak, median in use, floor, swapped out (largest), logical (largest):");
-	str_add(out, "\n");
 	add_table(out, r, "setting", cols, ARRAY_SIZE(cols));
 }
 
 void text_table_cost(struct str *out, const struct report *r)
 {
 	static const struct table_column cols[] = {
-		{"maj. faults", 12, FIG_major_faults, false},
-		{"worst rate", 11, FIG_major_faults_max_per_s, false},
-		{"some", 8, FIG_stalled_some_share, false},
-		{"full", 8, FIG_stalled_full_share, false},
+		{"major faults", 13, FIG_major_faults, false},
+		{"worst rate", 12, FIG_major_faults_max_per_s, false},
+		{"stalled", 9, FIG_stalled_full_share, false},
+		{"worst", 8, FIG_stalled_full_worst, false},
 		{"saving", 11, FIG_saving_median_bytes, false},
-		{"CPU", 10, FIG_cpu_s, false},
+		{"CPU time", 10, FIG_cpu_s, false},
 	};
 
-	text_para(out, 2,
-		  "Major faults and their worst rate, share of the time stalled (some, full), "
-		  "median saving, CPU time:");
-	str_add(out, "\n");
 	add_table(out, r, "setting", cols, ARRAY_SIZE(cols));
 }
 
@@ -116,14 +114,13 @@ void text_table_best(struct str *out, const struct report *r)
 		{"run time", 9, FIG_duration_s, false},
 		{"", 8, FIG_duration_s, true},
 		{"faults", 8, FIG_major_faults, false},
-		{"full", 7, FIG_stalled_full_share, false},
+		{"stall", 7, FIG_stalled_full_share, false},
 		{"swap", 10, FIG_swapped_max_bytes, false},
-		{"ratio", 6, FIG_zswap_ratio, false},
+		{"zswap", 7, FIG_zswap_ratio, false},
 	};
 
-	text_para(out, 2,
-		  "Changes are against the baseline; faults: major faults; full: stalled, "
-		  "full, share; swap: swapped out, largest; ratio: zswap ratio.");
-	str_add(out, "\n");
 	add_table(out, r, "limit", cols, ARRAY_SIZE(cols));
+	text_para(out, 2,
+		  "Changes: on the baseline. Faults: major ones. Stall: share of the time, all "
+		  "tasks. Swap: largest. Zswap: its ratio.");
 }

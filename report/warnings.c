@@ -16,6 +16,7 @@
 struct collector {
 	struct report *r;
 	const struct run_view *run;
+	bool is_feature; /* what is being added is a lack of this machine */
 	bool failed;
 };
 
@@ -41,8 +42,8 @@ static void add(struct collector *c, const struct str *text)
 		c->failed = true;
 		return;
 	}
-	r->warnings[r->n_warnings++] =
-		(struct report_warning){.text = copy, .run = c->run, .n_runs = 1};
+	r->warnings[r->n_warnings++] = (struct report_warning){
+		.text = copy, .run = c->run, .n_runs = 1, .is_feature = c->is_feature};
 }
 
 static void warn(struct collector *c, const char *fmt, ...) _printf_(2, 3);
@@ -128,7 +129,11 @@ static void warn_rows(struct collector *c)
 
 static void warn_feature(void *arg, const char *name, const char *why)
 {
-	warn(arg, "not available here: %s%s%s%s", name, *why ? " (" : "", why, *why ? ")" : "");
+	struct collector *c = arg;
+
+	c->is_feature = true;
+	warn(c, "not available here: %s%s%s%s", name, *why ? " (" : "", why, *why ? ")" : "");
+	c->is_feature = false;
 }
 
 /* A squeeze can drop page cache, but it makes nothing: more logical memory than without would be

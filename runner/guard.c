@@ -30,7 +30,7 @@ struct guard {
 static void replay(const struct journal *j, bool is_last)
 {
 	static struct journal_entry list[JOURNAL_MAX]; /* locked in memory with the rest */
-	struct err ignored; /* nobody is left to be told */
+	struct err ignored;                            /* nobody is left to be told */
 	int n = journal_load(j, list);
 
 	for (int i = n - 1; i >= 0; i--) {

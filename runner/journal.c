@@ -76,7 +76,8 @@ int journal_add(struct journal *j, const struct journal_entry *e, struct err *er
 		n = snprintf(line, sizeof(line), "add %d %s %s %s\n", e->id, kind_names[e->kind],
 			     e->value[0] ? e->value : "-", e->path);
 	if (n >= (int)sizeof(line))
-		return err_set(err, -ENAMETOOLONG, "the path is too long to be put back: %s", e->path);
+		return err_set(err, -ENAMETOOLONG, "the path is too long to be put back: %s",
+			       e->path);
 	r = append(j, line, n);
 	return r < 0 ? err_errno(err, r, "cannot write the undo journal %s", j->path) : 0;
 }
@@ -145,7 +146,8 @@ int journal_load(const struct journal *j, struct journal_entry ret[static JOURNA
 	}
 	rest = text.data;
 	while ((line = strsep(&rest, "\n"))) {
-		if (strncmp(line, "add ", 4) == 0 && n < JOURNAL_MAX && parse_add(line + 4, &ret[n]))
+		if (strncmp(line, "add ", 4) == 0 && n < JOURNAL_MAX &&
+		    parse_add(line + 4, &ret[n]))
 			n++;
 		else if (strncmp(line, "done ", 5) == 0)
 			forget(ret, &n, line + 5);

@@ -22,8 +22,8 @@
 
 enum source {
 	SRC_SIGNAL,
-	SRC_SAMPLE, /* timer */
-	SRC_BEAT,   /* timer */
+	SRC_SAMPLE,  /* timer */
+	SRC_BEAT,    /* timer */
 	SRC_TIMEOUT, /* timer: --timeout, then the grace period */
 	SRC_EXEC,
 	SRC_GROUP, /* cgroup.events */
@@ -76,7 +76,9 @@ static void show_progress(const struct run *run)
 		.run_name = run->spec->name,
 		.run_index = run->spec->run_order,
 		.run_count = run->env->run_count,
-		.phase = run->is_ending ? "finishing" : run->squeezer ? "squeezing" : "baseline",
+		.phase = run->is_ending  ? "finishing"
+			 : run->squeezer ? "squeezing"
+					 : "baseline",
 		.elapsed_ns = run->now.t_ns,
 		.usage_bytes = sample_get(&run->now, M_memory_current, -1),
 		.peak_bytes = run->peak_bytes,
@@ -115,8 +117,8 @@ static void group_removed(struct run *run)
 	run->end.reason = END_CGROUP_REMOVED;
 	/* A removed file is ready for ever. */
 	(void)epoll_ctl(run->epoll_fd, EPOLL_CTL_DEL, run->fd[SRC_GROUP], NULL);
-	(void)err_set(&run->failure, -ENODEV, "the workload's group %s was removed by somebody else",
-		      run->cg.path);
+	(void)err_set(&run->failure, -ENODEV,
+		      "the workload's group %s was removed by somebody else", run->cg.path);
 	(void)err_hint(&run->failure, "the workload goes on unmeasured; what was recorded is kept");
 	log_err(run->env->opts->log, LOG_WARN, &run->failure);
 	note_event(run, "cgroup_removed", run->failure.msg);
@@ -455,7 +457,9 @@ static int record_start(struct run *run, struct err *err)
 	struct run_begin begin = {
 		.name = run->spec->name,
 		.kind = run->spec->kind,
-		.policy = !cfg ? "none" : run->spec->kind == RUN_STATIC ? "static" : cfg->law,
+		.policy = !cfg                            ? "none"
+			  : run->spec->kind == RUN_STATIC ? "static"
+							  : cfg->law,
 		.knob = cfg ? knob_file(cfg->knob) : NULL,
 		.limit_bytes = run->spec->kind == RUN_STATIC ? cfg->init_limit.bytes : -1,
 		.command_json = run->env->command_json,
@@ -486,7 +490,7 @@ static int start_workload(struct run *run, struct err *err)
 		.argv = o->argv,
 		.cg = run->cg.dirfd >= 0 ? &run->cg : NULL,
 		.user = o->user,
-		.stdin_path = o->stdin_path ? o->stdin_path
+		.stdin_path = o->stdin_path              ? o->stdin_path
 			      : run->env->is_one_of_many ? "/dev/null"
 							 : NULL,
 		.sigmask = run->env->child_sigmask,
@@ -527,17 +531,25 @@ static enum end_reason why_ended(const struct run *run)
 	return run->end.term_signal ? END_SIGNALLED : END_EXITED;
 }
 
-/* The last sample comes when the group is empty and its files still exist. */
+/* The last sample comes when the group is empty and its files still exist; it shows the limits
+ * put back. */
 static int record_end(struct run *run, struct err *err)
 {
 	struct rusage ru;
 
+	if (run->squeezer)
+		squeezer_release(run->squeezer, "the workload has ended");
 	if (run->is_recording && take_sample(run) == 0)
 		check_oom(run);
+	if (run->sampler && sampler_lost_keys(run->sampler) > 0)
+		store_put_loss(run->env->store, run->run_id, "sampler",
+			       sampler_lost_keys(run->sampler),
+			       "keys of this kernel that the table of metrics does not know, and "
+			       "that found no room beside it");
 	run->end.actuator_cpu_ns = squeezer_free(run->squeezer);
 	run->squeezer = NULL;
 	if (run->run_id == 0)
-		return 0;
+		return 0; /* failed before there was a row to end */
 	(void)getrusage(RUSAGE_SELF, &ru);
 	run->end.tool_rss_bytes = ru.ru_maxrss * INT64_C(1024);
 	run->end.tool_cpu_ns = clock_process_cpu_ns() - run->start_cpu_ns;

@@ -34,9 +34,9 @@ struct run_spec {
 };
 
 struct run_result {
-	int exit_status;      /* as the manual's table says */
-	int64_t peak_bytes;   /* memory.peak, else the largest memory.current; -1 = not known */
-	bool ends_session;    /* interrupted, timed out, exec or recording failed */
+	int exit_status;    /* as the manual's table says */
+	int64_t peak_bytes; /* memory.peak, else the largest memory.current; -1 = not known */
+	bool ends_session;  /* interrupted, timed out, exec or recording failed */
 	enum end_reason reason;
 };
 

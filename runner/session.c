@@ -32,7 +32,8 @@ struct session {
 	int exit_status;
 };
 
-/* -- the machine's side -------------------------------------------------------------------------- */
+/* -- the machine's side --------------------------------------------------------------------------
+ */
 
 static int take_signals(struct session *s, struct err *err)
 {
@@ -119,14 +120,16 @@ static int find_place(struct session *s, struct err *err)
 			"v2 at %s lacks it",
 			s->tree.memory_v1_mount, s->tree.mount);
 	} else if (!s->place.has_memory) {
-		log_msg(log, LOG_WARN, "no memory figures: no group below %s that we may write "
-				       "to gets the memory controller",
+		log_msg(log, LOG_WARN,
+			"no memory figures: no group below %s that we may write "
+			"to gets the memory controller",
 			s->tree.mount);
 	}
 	return 0;
 }
 
-/* -- what every run's row says -------------------------------------------------------------------- */
+/* -- what every run's row says --------------------------------------------------------------------
+ */
 
 static int describe(struct session *s, struct err *err)
 {
@@ -191,7 +194,8 @@ static int open_results(struct session *s, struct session_result *ret, struct er
 	return store_open(&s->store, s->dir.dirfd, s->dir.path, s->dir.uid, s->dir.gid, err);
 }
 
-/* -- the plan ------------------------------------------------------------------------------------- */
+/* -- the plan -------------------------------------------------------------------------------------
+ */
 
 /* Runs of one repetition: a baseline if one is needed, then the limited ones. */
 static size_t runs_per_repeat(const struct squeezer_config *cfg)
@@ -276,7 +280,8 @@ static int execute(struct session *s, struct err *err)
 	return r;
 }
 
-/* -- all of it ------------------------------------------------------------------------------------ */
+/* -- all of it ------------------------------------------------------------------------------------
+ */
 
 static int prepare(struct session *s, struct session_result *ret, struct err *err)
 {

@@ -94,7 +94,8 @@ static _Noreturn void child(const struct spawn_opts *o, const struct identity *i
 	fail(exec_fd);
 }
 
-/* -- in analyzer -------------------------------------------------------------------------------- */
+/* -- in analyzer --------------------------------------------------------------------------------
+ */
 
 /* fork(), into the group in one step where the kernel can. */
 static pid_t fork_into(const struct cgroup *cg)

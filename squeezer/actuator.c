@@ -239,8 +239,7 @@ int actuator_start(struct actuator **ret, const struct cgroup *cg, struct err *e
 	a->shared = mmap(NULL, sizeof(*a->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (a->shared == MAP_FAILED ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0 ||
-	    (a->pid = fork()) < 0)
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0 || (a->pid = fork()) < 0)
 		r = err_errno(err, -errno, "cannot start the actuator");
 	if (r == 0 && a->pid == 0) {
 		close_all_but(cg->dirfd, fds[1]);

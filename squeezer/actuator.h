@@ -33,7 +33,7 @@ struct actuator_result {
 	int error;            /* errno of OUTCOME_ERROR */
 	int64_t usage_bytes;  /* memory.current afterwards */
 	int64_t took_ns;
-	int64_t cpu_ns;       /* of the actuator since its start: reclaim runs on its account */
+	int64_t cpu_ns; /* of the actuator since its start: reclaim runs on its account */
 	bool wrote_limit;
 };
 

@@ -13,15 +13,15 @@
 
 /* What is known at one tick. Unknown figures are NAN (doubles) or -1 (integers). */
 struct observation {
-	int64_t t_ns;        /* since the run's first sample */
-	double dt_s;         /* since the previous observation; 0 at the first */
-	int64_t usage_bytes; /* memory.current */
+	int64_t t_ns;         /* since the run's first sample */
+	double dt_s;          /* since the previous observation; 0 at the first */
+	int64_t usage_bytes;  /* memory.current */
 	int64_t growth_bytes; /* of usage since the previous observation; may be negative */
-	int64_t limit_bytes; /* held now; NUM_MAX = none */
-	int64_t floor_bytes; /* what reclaim cannot go below */
+	int64_t limit_bytes;  /* held now; NUM_MAX = none */
+	int64_t floor_bytes;  /* what reclaim cannot go below */
 	int64_t headroom_bytes;
-	double fault_rate;    /* major faults per second, by the samples' own times */
-	double stall_some;    /* fraction of the interval */
+	double fault_rate; /* major faults per second, by the samples' own times */
+	double stall_some; /* fraction of the interval */
 	double stall_full;
 	double refault_ratio; /* refaults / reclaimed pages of the interval */
 	bool is_steady;       /* usage has stopped growing: the workload is past its warm-up */
@@ -38,8 +38,8 @@ struct verdict {
 };
 
 struct law_state {
-	double pct;      /* step: percent squeezed off per tick */
-	int64_t n[4];    /* counters of a law's own */
+	double pct;   /* step: percent squeezed off per tick */
+	int64_t n[4]; /* counters of a law's own */
 	double x[4];
 };
 

@@ -64,8 +64,8 @@ static void relax(const struct squeezer_config *cfg, const struct observation *o
 	int64_t back = (int64_t)(obs->usage_bytes * (cfg->squeeze_max_pct / 100));
 
 	ret->action = ACTION_RELAX;
-	ret->target_bytes = MAX(add_sat(obs->usage_bytes, MAX(back, headroom(obs))),
-				obs->limit_bytes);
+	ret->target_bytes =
+		MAX(add_sat(obs->usage_bytes, MAX(back, headroom(obs))), obs->limit_bytes);
 }
 
 /* No squeezing until it has been quiet for a while. */

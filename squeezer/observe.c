@@ -17,10 +17,10 @@ int64_t observe_swap_free(const struct sample *now)
 
 int64_t observe_floor(const struct sample *now)
 {
-	int64_t swappable = sample_get(now, M_memory_stat_anon, 0) +
-			    sample_get(now, M_memory_stat_shmem, 0);
-	int64_t kernel_own = sample_get(now, M_memory_stat_kernel, 0) -
-			     sample_get(now, M_memory_stat_zswap, 0);
+	int64_t swappable =
+		sample_get(now, M_memory_stat_anon, 0) + sample_get(now, M_memory_stat_shmem, 0);
+	int64_t kernel_own =
+		sample_get(now, M_memory_stat_kernel, 0) - sample_get(now, M_memory_stat_zswap, 0);
 	int64_t swap_free = observe_swap_free(now);
 
 	return sample_get(now, M_memory_stat_unevictable, 0) + MAX(kernel_own, 0) +

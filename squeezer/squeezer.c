@@ -209,12 +209,12 @@ static void cancel_pending(struct squeezer *s, enum outcome outcome)
 static void tighten(struct squeezer *s, const struct observation *obs, const struct verdict *v)
 {
 	struct actuator_request req = {
-		.target_bytes = MAX(MAX(v->target_bytes, obs->floor_bytes), s->o.cfg->min_limit.bytes),
+		.target_bytes =
+			MAX(MAX(v->target_bytes, obs->floor_bytes), s->o.cfg->min_limit.bytes),
 		.max_step_bytes = s->o.cfg->max_step_bytes,
 		.timeout_ns = (int64_t)(s->o.cfg->squeeze_timeout_s * NS_PER_S),
-		.then_limit_bytes = s->law || s->o.cfg->knob == KNOB_RECLAIM
-					    ? -1
-					    : s->o.cfg->init_limit.bytes,
+		.then_limit_bytes =
+			s->law || s->o.cfg->knob == KNOB_RECLAIM ? -1 : s->o.cfg->init_limit.bytes,
 	};
 	struct err err;
 	int r;
@@ -530,9 +530,10 @@ int squeezer_fd(const struct squeezer *s)
 
 void squeezer_release(struct squeezer *s, const char *reason)
 {
-	if (s->is_released)
-		return;
-	release(s, NULL, reason);
+	bool is_idle = s->limit == NUM_MAX && !(s->actuator && actuator_is_busy(s->actuator));
+
+	if (!s->is_released && !is_idle)
+		release(s, NULL, reason);
 	s->is_released = true;
 }
 

@@ -296,10 +296,9 @@ static int prepare(struct store *s, struct err *err)
 			" started_at, started_mono_ns, compressor, repeat_index, run_order,"
 			" config, environment, period_ns)"
 			" VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-		[ST_RUN_END] =
-			"UPDATE run SET exec_t_ns = ?, group_empty_t_ns = ?, duration_s = ?,"
-			" exit_code = ?, term_signal = ?, end_reason = ?, tool_cpu_s = ?,"
-			" tool_rss_bytes = ?, actuator_cpu_s = ? WHERE run_id = ?",
+		[ST_RUN_END] = "UPDATE run SET exec_t_ns = ?, group_empty_t_ns = ?, duration_s = ?,"
+			       " exit_code = ?, term_signal = ?, end_reason = ?, tool_cpu_s = ?,"
+			       " tool_rss_bytes = ?, actuator_cpu_s = ? WHERE run_id = ?",
 	};
 
 	str_add(&sample, "INSERT INTO sample VALUES (?,?,?");

@@ -12,9 +12,9 @@ struct phrase {
 	size_t len;
 };
 
-#define P(s)                                                                                       \
-	{                                                                                          \
-		s, sizeof(s) - 1                                                                   \
+#define P(s)                     \
+	{                        \
+		s, sizeof(s) - 1 \
 	}
 
 /*

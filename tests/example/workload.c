@@ -24,7 +24,7 @@
 
 #define USAGE "workload SIZE HOT_TIMER LOOPS [--seconds S] [--hot PCT] [--malloc]"
 #define BLOCK_BYTES ((size_t)1 << 20) /* of one malloc() */
-#define CHECK_PAGES 64		      /* touched between two looks at the clock */
+#define CHECK_PAGES 64                /* touched between two looks at the clock */
 
 struct options {
 	size_t pages; /* a multiple of four: a quarter is whole pages, and one at least */
@@ -39,7 +39,7 @@ struct region {
 	const char *name;
 	char **blocks;
 	size_t block_pages; /* in each block but the last, which may be shorter */
-	size_t pages;	    /* filled so far */
+	size_t pages;       /* filled so far */
 	size_t first_page;  /* number of the first page, counted over all regions */
 	uint64_t touches;   /* of each page that the passes reach */
 };

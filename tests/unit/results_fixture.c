@@ -43,6 +43,15 @@ void fixture_finish(struct fixture *f)
 	f->db = NULL;
 }
 
+void fixture_reopen(struct fixture *f)
+{
+	char path[160];
+
+	(void)snprintf(path, sizeof(path), "%s/profile.db", f->dir);
+	assert_null(f->db);
+	assert_int_equal(sqlite3_open(path, &f->db), SQLITE_OK);
+}
+
 static void remove_files(const char *path)
 {
 	DIR *dir = opendir(path);

@@ -19,6 +19,7 @@ struct fixture {
 void fixture_open(struct fixture *f, const char *name);
 void fixture_sql(struct fixture *f, const char *sql);
 void fixture_finish(struct fixture *f);
+void fixture_reopen(struct fixture *f); /* after fixture_finish, for more SQL */
 void fixture_remove(struct fixture *f);
 
 /* Compares with tests/golden/<name> byte for byte; UPDATE_GOLDEN=1 rewrites it. */

@@ -51,8 +51,7 @@ static bool becomes(struct fake *f, const char *path, const char *text)
 	char buf[256] = "";
 
 	while (clock_mono_ns() < end) {
-		if (root_read(fake_root(f), path, buf, sizeof(buf)) >= 0 &&
-		    strcmp(buf, text) == 0)
+		if (root_read(fake_root(f), path, buf, sizeof(buf)) >= 0 && strcmp(buf, text) == 0)
 			return true;
 		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 	}
@@ -224,7 +223,9 @@ static void test_journal_round_trip(void **state)
 		{.id = 1, .kind = UNDO_WRITE, .path = "/sys/a b/memory.max", .value = "max"},
 		{.id = 2, .kind = UNDO_GROUP, .path = "/sys/fs/cgroup/x"},
 		{.id = 3, .kind = UNDO_CONTINUE, .path = "-", .pid = 77, .start_ticks = 123456789},
-		{.id = 4, .kind = UNDO_CONTROLLER, .path = "/c/cgroup.subtree_control",
+		{.id = 4,
+		 .kind = UNDO_CONTROLLER,
+		 .path = "/c/cgroup.subtree_control",
 		 .value = "-memory"},
 	};
 	static struct journal_entry out[JOURNAL_MAX];

@@ -6,14 +6,17 @@
 
 #include "report/environment.h"
 #include "report/report.h"
+#include "report/text_internal.h"
 #include "report/text_layout.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -78,17 +81,52 @@ static void assert_json_keys(const struct str *json)
 	(void)json_object_put(o);
 }
 
-/* Both forms against tests/golden/NAME.txt and NAME.json. */
-static void assert_report(const struct fixture *f, const char *name)
+/* With the directory named as a user in its parent would: the name of the parent is random. */
+static void build(const struct fixture *f, struct str *text, struct str *json)
+{
+	_cleanup_close_ int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct err err;
+
+	assert_true(here >= 0);
+	assert_int_equal(chdir(f->top), 0);
+	if (report_build(strrchr(f->dir, '/') + 1, text, json, &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(fchdir(here), 0);
+	assert_layout(text);
+	assert_json_keys(json);
+}
+
+static size_t count_lines(const struct str *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text->len; i++)
+		n += text->data[i] == '\n';
+	return n;
+}
+
+static void assert_has(const struct str *text, const char *part)
+{
+	if (!strstr(text->data, part))
+		fail_msg("\"%s\" is not in:\n%s", part, text->data);
+}
+
+static void assert_has_not(const struct str *text, const char *part)
+{
+	if (strstr(text->data, part))
+		fail_msg("\"%s\" is in:\n%s", part, text->data);
+}
+
+/* Both forms against tests/golden/NAME.txt and NAME.json; nobody reads a long text. */
+static void assert_report(const struct fixture *f, const char *name, size_t max_lines)
 {
 	_cleanup_str_ struct str text = {0}, json = {0};
-	struct err err;
 	char file[64];
 
-	if (report_build(f->dir, &text, &json, &err) < 0)
-		fail_msg("%s", err.msg);
-	assert_layout(&text);
-	assert_json_keys(&json);
+	build(f, &text, &json);
+	if (count_lines(&text) > max_lines)
+		fail_msg("%s.txt: %zu lines, at most %zu are read", name, count_lines(&text),
+			 max_lines);
 	(void)snprintf(file, sizeof(file), "%s.txt", name);
 	assert_golden(file, text.data, text.len);
 	(void)snprintf(file, sizeof(file), "%s.json", name);
@@ -273,7 +311,7 @@ static void test_dynamic(void **state)
 	assert_int_equal(r.runs[1].decisions.by[ACTION_TIGHTEN][OUTCOME_TIMEOUT], 1);
 	assert_int_equal(r.runs[1].decisions.longest_ns, 2000000000);
 	report_done(&r);
-	assert_report(&f, "report-dynamic");
+	assert_report(&f, "report-dynamic", 130);
 	fixture_remove(&f);
 }
 
@@ -341,7 +379,7 @@ static void test_sweep(void **state)
 	assert_false(r.groups[3].has_ended_well);
 	assert_missing(&r.runs[0], FIG_saving_max_bytes, "the host has no swap");
 	report_done(&r);
-	assert_report(&f, "report-sweep");
+	assert_report(&f, "report-sweep", 130);
 	fixture_remove(&f);
 }
 
@@ -406,7 +444,257 @@ static void test_incomplete(void **state)
 	assert_missing(v, FIG_duration_s, "the run's end is not recorded");
 	assert_missing(v, FIG_zswap_max_bytes, "no zswap in memory.stat");
 	report_done(&r);
-	assert_report(&f, "report-incomplete");
+	assert_report(&f, "report-incomplete", 90);
+	fixture_remove(&f);
+}
+
+/* One squeezed run without a baseline, on a kernel that tells everything. */
+static void test_squeezed(void **state)
+{
+	_cleanup_str_ struct str text = {0}, json = {0};
+	struct fixture f;
+
+	(void)state;
+	make_dynamic(&f);
+	fixture_reopen(&f);
+	fixture_sql(
+		&f,
+		"DELETE FROM run WHERE run_id = 1; DELETE FROM sample WHERE run_id = 1;"
+		"DELETE FROM event;"
+		"UPDATE sample SET memory_high = memory_max, memory_stat_inactive_anon ="
+		" memory_stat_anon / 2, memory_zswap_current = memory_stat_zswap,"
+		" memory_stat_pgfault = 100000 * (seq - 1), memory_stat_zswpout ="
+		" memory_stat_pgsteal / 2, memory_stat_pswpin = memory_stat_zswpin / 10,"
+		" memory_stat_pswpout = memory_stat_pgsteal / 10, io_stat_rbytes = seq * 1048576,"
+		" io_stat_wbytes = 0, memory_events_max = seq, memory_events_high = 0,"
+		" zswap_pool_total_size = memory_stat_zswap * 2, zswap_stored_pages ="
+		" memory_stat_zswapped / 4096, zswap_same_filled_pages = 1,"
+		" zram_mm_stat_mem_used_total = 0, zram_mm_stat_orig_data_size = 0,"
+		" zram_mm_stat_same_pages = 0, zram_mm_stat_huge_pages = 0,"
+		" host_vmstat_pswpin = 7 * seq, host_vmstat_pswpout = 9 * seq,"
+		" host_pressure_memory_full_total = memory_pressure_full_total,"
+		" host_meminfo_memavailable = 1073741824, host_meminfo_swaptotal = 1073741824,"
+		" host_meminfo_swapfree = 1073741824 - memory_swap_current");
+	fixture_finish(&f);
+	assert_report(&f, "report-squeezed", 90);
+	build(&f, &text, &json);
+	assert_has(&text, "The peak was 210.0 MiB; 100.0 MiB (47.6 % of it) was enough");
+	assert_has(&text, "The least limit held was 110.0 MiB (memory.max), 52.4 % of the peak, "
+			  "reached\n  at 5.0 s.");
+	assert_has(&text, "5 decisions: 3 tighten, 1 hold, 1 release; 1 timed out; longest 2.0 s");
+	assert_has(&text, "analyzer -n 3 --limit 80% -- ./workload 1 '10 s'");
+	assert_has_not(&text, "in memory.stat");
+	fixture_remove(&f);
+}
+
+/* A baseline on a host that has the memory controller on cgroup v1. */
+static void test_bare(void **state)
+{
+	_cleanup_str_ struct str text = {0}, json = {0};
+	struct fixture f;
+
+	(void)state;
+	fixture_open(&f, "profile.sh.20261130-221501");
+	fixture_sql(
+		&f,
+		"INSERT INTO run (run_id, name, kind, policy, command, started_at, exec_t_ns,"
+		" duration_s, exit_code, end_reason, tool_cpu_s, tool_rss_bytes, period_ns,"
+		" environment) VALUES (1, 'baseline', 'baseline', 'none',"
+		" '[\"sh\",\"-c\",\"sleep 2\"]', '2026-11-30T22:15:01Z', 0, 2.5, 0, 'exited', 0.003,"
+		" 4823449, 1000000000, '{\"kernel\":\"6.18.44\",\"page_size\":4096,\"cpus\":2,"
+		"\"memory_bytes\":25276510208,\"zswap\":{\"enabled\":\"N\",\"compressor\":\"lzo\"},"
+		"\"swap_devices\":[],\"thp\":\"madvise\",\"swappiness\":60,\"page_cluster\":3,"
+		"\"features\":{\"cgroup2\":true,\"memory\":\"is on cgroup v1\",\"memory.max\":\"no\","
+		"\"memory.high\":\"no\",\"memory.reclaim\":\"no\",\"swap\":\"none\",\"zswap\":"
+		"\"off\",\"memory.peak\":\"no\",\"psi\":true,\"zswap-counters\":\"none before\","
+		"\"tracer\":\"not part of this build\"}}');"
+		"INSERT INTO sample (run_id, seq, t_ns, memory_pressure_some_total,"
+		" memory_pressure_full_total, cpu_stat_usage_usec, zram_mm_stat_mem_used_total,"
+		" host_vmstat_pswpin, host_vmstat_pswpout, host_pressure_memory_full_total,"
+		" host_meminfo_memavailable, host_meminfo_swaptotal, host_meminfo_swapfree)"
+		" WITH s (seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM s WHERE seq < 4)"
+		" SELECT 1, seq, (seq - 1) * 833000000, 0, 0, seq * 900, 0, 0, 0, 0, 22870589440,"
+		"  0, 0 FROM s");
+	fixture_finish(&f);
+	assert_report(&f, "report-bare", 45);
+	build(&f, &text, &json);
+	assert_has(&text, "how little is enough?\n  n/a (no memory controller on cgroup v2)\n\n");
+	assert_has(&text, "not available here: memory controller, swap, zswap, zswap-counters");
+	/* Once in each of the two blocks that lack something. */
+	assert_null(strstr(strstr(strstr(text.data, "n/a (no memory controller") + 1,
+				  "n/a (no memory controller") +
+				   1,
+			   "n/a (no memory controller"));
+	assert_has_not(&text, "--limit 80% --"); /* which could not be held here */
+	fixture_remove(&f);
+}
+
+static void load_run(const char *columns, const char *rows, struct fixture *f, struct report *r)
+{
+	char sql[512];
+
+	fixture_open(f, "profile.x");
+	fixture_sql(f, "INSERT INTO run (run_id, name, kind, policy, knob, command, started_at,"
+		       " duration_s, exit_code, end_reason, tool_cpu_s, period_ns) VALUES (1,"
+		       " 'dynamic', 'dynamic', 'pulse', 'memory.max', '[\"w\"]',"
+		       " '2026-11-30T22:15:01Z', 10, 0, 'exited', 0.1, 1000000000);"
+		       "INSERT INTO sample (run_id, seq, t_ns, memory_current, memory_max,"
+		       " memory_high) WITH s (seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM s"
+		       " WHERE seq < 11) SELECT 1, seq, (seq - 1) * 1000000000, 104857600,"
+		       " 9223372036854775807, 9223372036854775807 FROM s");
+	(void)snprintf(sql, sizeof(sql), "UPDATE run SET %s", columns);
+	fixture_sql(f, sql);
+	fixture_sql(f, rows);
+	fixture_finish(f);
+	load(r, f);
+}
+
+#define DECISION "INSERT INTO decision (run_id, t_ns, action, limit_after, outcome) VALUES "
+
+/* A limit that came and went between two samples is known from the decisions alone. */
+static void test_limits(void **state)
+{
+	static const struct {
+		const char *knob, *rows;
+		double least, least_t_s, last; /* MiB; NAN = none */
+		const char *why, *why_share;
+	} cases[] = {
+		{"memory.max",
+		 DECISION "(1, 2500000000, 'tighten', 94371840, 'ok'),"
+			  "(1, 4500000000, 'tighten', 83886080, 'timeout'),"
+			  "(1, 5500000000, 'tighten', 1048576, 'error'),"
+			  "(1, 6000000000, 'tighten', 2097152, 'skipped'),"
+			  "(1, 6500000000, 'tighten', 89128960, 'partial'),"
+			  "(1, 7500000000, 'release', 9223372036854775807, 'ok')",
+		 80, 4.5, 85, NULL, "held between samples only"},
+		/* The samples have 90 MiB at 3 and 4 s: the decision's 95 is not the least ... */
+		{"memory.high",
+		 "UPDATE sample SET memory_high = 94371840 WHERE seq IN (4, 5);" DECISION
+		 "(1, 2500000000, 'tighten', 99614720, 'ok')",
+		 90, 3, 90, NULL, NULL},
+		/* ... but 70 is, with the last limit as the samples saw it. */
+		{"memory.high",
+		 "UPDATE sample SET memory_high = 94371840 WHERE seq IN (4, 5);" DECISION
+		 "(1, 3500000000, 'tighten', 73400320, 'ok')",
+		 70, 3.5, 90, NULL, NULL},
+		{"memory.reclaim", DECISION "(1, 2500000000, 'tighten', 94371840, 'ok')", NAN, NAN,
+		 NAN, "memory.reclaim holds no limit", "memory.reclaim holds no limit"},
+		/* 2^50 is the configuration's word for none. */
+		{"memory.max", DECISION "(1, 1, 'hold', 1125899906842624, 'ok')", NAN, NAN, NAN,
+		 "no limit was set", "no limit was set"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fixture f;
+		struct report r;
+		char columns[64];
+
+		(void)snprintf(columns, sizeof(columns), "knob = '%s'", cases[i].knob);
+		load_run(columns, cases[i].rows, &f, &r);
+		if (cases[i].why) {
+			assert_missing(&r.runs[0], FIG_limit_least_bytes, cases[i].why);
+		} else {
+			assert_fig(&r.runs[0], FIG_limit_least_bytes, cases[i].least * MIB);
+			assert_fig(&r.runs[0], FIG_limit_least_t_s, cases[i].least_t_s);
+			assert_fig(&r.runs[0], FIG_limit_last_bytes, cases[i].last * MIB);
+		}
+		if (cases[i].why_share)
+			assert_missing(&r.runs[0], FIG_limit_held_share, cases[i].why_share);
+		else
+			assert_fig(&r.runs[0], FIG_limit_held_share, 0.2); /* 3 ... 5 of 10 s */
+		report_done(&r);
+		fixture_remove(&f);
+	}
+}
+
+/* The best limit must have been held: a run that merely asked for it proves nothing. */
+static void test_limit_not_held(void **state)
+{
+	_cleanup_str_ struct str text = {0}, json = {0};
+	struct fixture f;
+	struct report r;
+
+	(void)state;
+	make_sweep(&f);
+	fixture_reopen(&f);
+	fixture_sql(&f, "UPDATE sample SET memory_max = 9223372036854775807 WHERE run_id = 7");
+	fixture_finish(&f);
+	load(&r, &f);
+	assert_true(group_lacks_limit(&r.groups[2]));
+	assert_false(group_lacks_limit(&r.groups[0])); /* asked for none */
+	assert_ptr_equal(r.best_limit, &r.groups[1]);
+	report_done(&r);
+	build(&f, &text, &json);
+	assert_has(&text, "\n~ 160.0 MiB ");
+	assert_has(&text, "\n  ~ never held this limit");
+	assert_has(&text, "With care: 1 limit was never held");
+	fixture_remove(&f);
+}
+
+/* Shares of nearly nothing say nothing. */
+static void test_short(void **state)
+{
+	static const struct {
+		const char *columns, *why_sampled, *why_tool;
+	} cases[] = {
+		{"duration_s = 0.004", "run shorter than two periods", "run shorter than 1 s"},
+		{"duration_s = 1.9", "run shorter than two periods", NULL},
+		{"duration_s = 2", NULL, NULL},
+		{"duration_s = 0.9, period_ns = 100000000", NULL, "run shorter than 1 s"},
+		{"duration_s = 0.9, period_ns = NULL", "period not recorded",
+		 "run shorter than 1 s"},
+		{"duration_s = NULL", "run time not known", "not recorded"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_str_ struct str text = {0}, json = {0};
+		struct fixture f;
+		struct report r;
+
+		load_run(cases[i].columns, "", &f, &r);
+		if (cases[i].why_sampled)
+			assert_missing(&r.runs[0], FIG_sampled_share, cases[i].why_sampled);
+		else
+			assert_null(r.runs[0].fig[FIG_sampled_share].why);
+		if (cases[i].why_tool)
+			assert_missing(&r.runs[0], FIG_tool_cpu_share, cases[i].why_tool);
+		else
+			assert_null(r.runs[0].fig[FIG_tool_cpu_share].why);
+		report_done(&r);
+		build(&f, &text, &json);
+		if (i == 0)
+			assert_has(&text, "sampled n/a (run shorter than two periods)");
+		fixture_remove(&f);
+	}
+}
+
+/* Commands to copy are never wrapped and name the directory as it was given. */
+static void test_next(void **state)
+{
+	_cleanup_str_ struct str text = {0}, json = {0};
+	char expected[256];
+	struct fixture f;
+	struct err err;
+
+	(void)state;
+	fixture_open(&f, "profile of mine");
+	fixture_sql(&f,
+		    "INSERT INTO run (run_id, name, kind, command, duration_s, exit_code,"
+		    " end_reason, environment) VALUES (1, 'dynamic', 'dynamic', '[\"w\",\"x y\"]',"
+		    " 10, 0, 'exited', '{\"features\":{\"tracer\":\"no\"}}')");
+	fixture_finish(&f);
+	assert_int_equal(report_build(f.dir, &text, &json, &err), 0);
+	(void)snprintf(expected, sizeof(expected),
+		       "\nNext:\n  analyzer report '%s' --format json\n"
+		       "  analyzer check                                    "
+		       "# why, and how to fix it\n"
+		       "  analyzer -n 3 --limit 80%% -- w 'x y'              "
+		       "# baseline and 80 %% of it\n",
+		       f.dir);
+	assert_true(text.len > strlen(expected));
+	assert_string_equal(text.data + text.len - strlen(expected), expected);
 	fixture_remove(&f);
 }
 
@@ -545,8 +833,8 @@ static void collect(void *arg, const char *name, const char *value)
 static void test_environment(void **state)
 {
 	static const char json[] =
-		"{\"page_size\":16384,\"thp\":\"never\",\"zswap\":{\"enabled\":\"Y\"},\"swap\":[],"
-		"\"dev\":[{\"path\":\"/dev/vda\",\"size\":4},{\"path\":\"/s\"},{}],\"x\":null,\"features\":{\"a\":true,\"b\":false,\"c\":\"yes\",\"d\":\"no root\","
+		"{\"page_size\":16384,\"thp\":\"never\",\"zswap\":{\"enabled\":\"Y\"},\"x\":null,"
+		"\"features\":{\"a\":true,\"b\":false,\"c\":\"yes\",\"d\":\"no root\","
 		"\"e\":{\"ok\":true},\"f\":{\"ok\":false,\"why\":\"old\"},\"g\":7}}";
 	_cleanup_str_ struct str s = {0}, m = {0}, c = {0};
 
@@ -557,23 +845,97 @@ static void test_environment(void **state)
 	assert_true(isnan(environment_page_size("{\"page_size\":")));
 	environment_missing(json, collect, &m);
 	assert_string_equal(m.data, "b=;d=no root;f=old;");
-	environment_settings(json, collect, &s);
-	assert_string_equal(s.data, "page_size=16384;thp=never;zswap.enabled=Y;swap=none;"
-				    "dev=/dev/vda /s ?;");
+	environment_machine(&s, json);
+	assert_string_equal(s.data, "16 KiB pages; zswap on; THP never");
 	command_line(&c, "[\"a b\",\"\",\"c\\u0007\",\"d/e-1\",\"*\"]");
 	assert_string_equal(c.data, "'a b' '' 'c?' d/e-1 '*'");
 }
 
-/* Every figure is told what it is: no empty text, no name twice. */
+static void test_machine(void **state)
+{
+	static const struct {
+		const char *json, *expected;
+	} cases[] = {
+		{"{\"kernel\":\"6.12.95\",\"cpus\":1,\"memory_bytes\":1073741824,"
+		 "\"page_size\":4096,\"swap_devices\":[{\"path\":\"/dev/vda\","
+		 "\"size_bytes\":536870912},{\"path\":\"/s\"},{}],\"zswap\":{\"enabled\":\"Y\","
+		 "\"compressor\":\"zstd\",\"zpool\":\"zsmalloc\",\"max_pool_percent\":\"20\"},"
+		 "\"thp\":\"madvise\",\"swappiness\":60,\"page_cluster\":3}",
+		 "Linux 6.12.95; 1 CPU; 1.0 GiB of memory; 4 KiB pages; swap /dev/vda of "
+		 "512.0 MiB; swap /s; swap ?; zswap on (zstd, zsmalloc, pool 20 % at most); "
+		 "THP madvise; swappiness 60; page-cluster 3 (8 pages)"},
+		{"{\"swap_devices\":[],\"zswap\":{\"enabled\":\"N\",\"compressor\":\"lzo\"},"
+		 "\"swappiness\":0,\"page_cluster\":0}",
+		 "no swap; zswap off; swappiness 0; page-cluster 0 (1 page)"},
+		{"{\"cpus\":null,\"page_cluster\":77,\"zswap\":7,\"swap_devices\":{}}", ""},
+		{"[]", ""},
+		{NULL, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_str_ struct str s = {0};
+
+		environment_machine(&s, cases[i].json);
+		assert_string_equal(s.data ? s.data : "", cases[i].expected);
+	}
+}
+
+/* Every figure is told what it is, in one line of a terminal: no empty text, no name twice. */
 static void test_figure_table(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < FIG_COUNT; i++) {
 		assert_true(figure_infos[i].definition[0] && figure_infos[i].label[0]);
-		assert_true(strlen(figure_infos[i].label) <= 24);
+		if (strlen(figure_infos[i].label) > TEXT_LABEL ||
+		    strlen(figure_infos[i].definition) > 40)
+			fail_msg("%s: label or definition is too long", figure_infos[i].name);
+		/* Labels are listed with commas between them. */
+		assert_null(strchr(figure_infos[i].label, ','));
 		for (size_t j = 0; j < i; j++)
 			assert_string_not_equal(figure_infos[i].name, figure_infos[j].name);
 	}
+}
+
+/* What a value may reasonably need. */
+static size_t widest(enum figure_unit unit)
+{
+	static const char *const values[] = {
+		[UNIT_BYTES] = "1023.9 MiB", [UNIT_SECONDS] = "999.9 ms",
+		[UNIT_RATE] = "999 999/s",   [UNIT_COUNT] = "123 456 789",
+		[UNIT_SHARE] = "100.0 %",    [UNIT_RATIO] = "999.99",
+	};
+
+	return strlen(values[unit]);
+}
+
+/* Every figure but those about recording has its one place, and the line stays one line. */
+static void test_lines(void **state)
+{
+	size_t n_seen[FIG_COUNT] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < n_text_lines; i++) {
+		const struct text_line *line = &text_lines[i];
+		size_t len = line->lead ? strlen(line->lead) : 0;
+
+		n_seen[line->id]++;
+		for (size_t j = 0; j < TEXT_ALSO_MAX && line->also[j].text; j++) {
+			const struct text_also *also = &line->also[j];
+
+			n_seen[also->id]++;
+			assert_non_null(strchr(also->text, '@'));
+			len += (len > 0 ? 2 : 0) + strlen(also->text) - 1 +
+			       widest(figure_infos[also->id].unit);
+		}
+		if (len > TEXT_DEFINITION)
+			fail_msg("%s: its line needs %zu", figure_infos[line->id].name, len);
+	}
+	for (size_t i = 0; i < FIG_COUNT; i++) {
+		if (n_seen[i] != (figure_infos[i].section == SEC_TRUST ? 0 : 1))
+			fail_msg("%s is in %zu lines", figure_infos[i].name, n_seen[i]);
+	}
+	assert_true(TEXT_INDENT + TEXT_LABEL + TEXT_CELL + 2 + TEXT_DEFINITION <= TEXT_WIDTH);
 }
 
 int main(void)
@@ -584,6 +946,10 @@ int main(void)
 		cmocka_unit_test(test_opening),     cmocka_unit_test(test_no_runs),
 		cmocka_unit_test(test_save),        cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_environment), cmocka_unit_test(test_figure_table),
+		cmocka_unit_test(test_machine),     cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_squeezed),    cmocka_unit_test(test_bare),
+		cmocka_unit_test(test_limits),      cmocka_unit_test(test_limit_not_held),
+		cmocka_unit_test(test_short),       cmocka_unit_test(test_next),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);

@@ -31,8 +31,8 @@ struct agent {
 	int control;
 	int signals;
 	pid_t command;
-	int status;			/* as in $?, -1 while COMMAND runs */
-	uint64_t stdin_bytes;		/* UINT64_MAX until the host has told */
+	int status;           /* as in $?, -1 while COMMAND runs */
+	uint64_t stdin_bytes; /* UINT64_MAX until the host has told */
 	struct stream in, out, err;
 	struct inbox inbox;
 };
@@ -41,7 +41,7 @@ struct agent {
 static int open_port(int number)
 {
 	char pattern[32];
-	glob_t found = { 0 };
+	glob_t found = {0};
 	int fd = -1;
 
 	snprintf(pattern, sizeof(pattern), "/dev/vport*p%d", number);
@@ -85,7 +85,7 @@ static void mount_cwd(struct agent *a, char *path)
 
 static void exec_command(const char *cwd, char **argv, int fds[3])
 {
-	struct rlimit files = { 1024, 524288 };		/* systemd's default */
+	struct rlimit files = {1024, 524288}; /* systemd's default */
 	sigset_t none;
 
 	setsid();
@@ -120,9 +120,9 @@ static void start_command(struct agent *a, char *body, size_t len)
 
 	for (char *p = cwd + strlen(cwd) + 1; p < end; p += strlen(p) + 1) {
 		argv[n++] = p;
-		n += n == argc;		/* a NULL between argv and environment */
+		n += n == argc; /* a NULL between argv and environment */
 	}
-	environ = argv + argc + 1;	/* execvp looks for PATH in it */
+	environ = argv + argc + 1; /* execvp looks for PATH in it */
 
 	mount_cwd(a, cwd);
 	make_pipe(a, &a->in.to, &fds[0], 1);
@@ -175,15 +175,15 @@ static void on_frame(struct agent *a, const struct frame *f, char *body)
 static void step(struct agent *a)
 {
 	struct pollfd p[8] = {
-		{ .fd = a->control, .events = POLLIN },
-		{ .fd = a->signals, .events = POLLIN },
+		{.fd = a->control, .events = POLLIN},
+		{.fd = a->signals, .events = POLLIN},
 	};
-	struct stream *streams[] = { &a->in, &a->out, &a->err };
+	struct stream *streams[] = {&a->in, &a->out, &a->err};
 	bool ended = a->status >= 0;
 
 	for (int i = 0; i < 3; i++)
 		stream_poll(streams[i], p + 2 + 2 * i);
-	if (a->command == 0)		/* its pipe is not there yet */
+	if (a->command == 0) /* its pipe is not there yet */
 		p[2].fd = -1;
 	if (poll(p, 8, ended ? 10 : -1) < 0)
 		return;
@@ -206,13 +206,16 @@ static void step(struct agent *a)
 
 int main(int argc, char **argv)
 {
-	static struct agent a = { .status = -1, .stdin_bytes = UINT64_MAX,
-				  .in.to = -1, .out.from = -1, .err.from = -1 };
+	static struct agent a = {.status = -1,
+				 .stdin_bytes = UINT64_MAX,
+				 .in.to = -1,
+				 .out.from = -1,
+				 .err.from = -1};
 	sigset_t child, blocked;
 
 	a.control = open_port(1);
 	if (a.control < 0)
-		return 1;	/* the kernel panics, the host sees it */
+		return 1; /* the kernel panics, the host sees it */
 	if (argc == 3 && !strcmp(argv[1], "--failed"))
 		fail(a.control, argv[2]);
 	mlockall(MCL_CURRENT | MCL_FUTURE);
@@ -230,9 +233,8 @@ int main(int argc, char **argv)
 	/* After COMMAND's end: until its last bytes are out. */
 	while (a.status < 0 || a.out.from >= 0 || a.err.from >= 0 || a.out.len || a.err.len)
 		step(&a);
-	sync();		/* what was written through shared mappings of the host's files */
-	frame_send(a.control, FRAME_EXIT,
-		   (uint64_t[]){ a.status, a.out.total, a.err.total }, 24);
+	sync(); /* what was written through shared mappings of the host's files */
+	frame_send(a.control, FRAME_EXIT, (uint64_t[]){a.status, a.out.total, a.err.total}, 24);
 	for (;;)
 		pause();
 }

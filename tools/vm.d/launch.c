@@ -25,11 +25,11 @@
 
 #include "stream.h"
 
-#define EXIT_MACHINE 125	/* the machine failed, not COMMAND */
-#define BOOT_S 300		/* emulated on a busy host; 4 to 6 s is usual */
+#define EXIT_MACHINE 125 /* the machine failed, not COMMAND */
+#define BOOT_S 300       /* emulated on a busy host; 4 to 6 s is usual */
 #define BOOTS 3
-#define GRACE_S 15		/* for COMMAND to end after INT or TERM */
-#define PIPE_CHUNK 4096		/* see stream_move */
+#define GRACE_S 15      /* for COMMAND to end after INT or TERM */
+#define PIPE_CHUNK 4096 /* see stream_move */
 #define FIRST_PORT 3
 #define PORTS 4
 
@@ -41,13 +41,13 @@ struct vm {
 	int control, console, signals;
 	bool running, ended;
 	bool eof_sent, closed_sent[3];
-	int signal;			/* the first INT or TERM */
-	double deadline;		/* 0: none */
+	int signal;      /* the first INT or TERM */
+	double deadline; /* 0: none */
 	uint64_t status, want[3];
 	struct stream in, out, err;
 	struct inbox inbox;
 	size_t console_len;
-	char console_buf[(256 << 10) + 1];	/* its end, if there is more */
+	char console_buf[(256 << 10) + 1]; /* its end, if there is more */
 };
 
 static double now(void)
@@ -123,13 +123,13 @@ static void exec_qemu(struct vm *vm, pid_t parent, int output, int ports[PORTS])
 
 static void boot(struct vm *vm)
 {
-	int pair[2], theirs[PORTS], output[2] = { -1, -1 };
-	int *ours[PORTS] = { &vm->control, &vm->in.to, &vm->out.from, &vm->err.from };
+	int pair[2], theirs[PORTS], output[2] = {-1, -1};
+	int *ours[PORTS] = {&vm->control, &vm->in.to, &vm->out.from, &vm->err.from};
 	pid_t parent = getpid();
 
 	vm->boots++;
 	vm->console_len = 0;
-	vm->inbox = (struct inbox){ 0 };
+	vm->inbox = (struct inbox){0};
 	vm->deadline = now() + BOOT_S;
 	for (int i = 0; i < PORTS; i++) {
 		close_fd(ours[i]);
@@ -210,7 +210,7 @@ static void send_command(struct vm *vm)
 static void on_frame(struct vm *vm)
 {
 	const struct frame *f = &vm->inbox.head;
-	uint64_t v[3] = { 0 };
+	uint64_t v[3] = {0};
 
 	switch (f->type) {
 	case FRAME_READY:
@@ -247,7 +247,7 @@ static void on_signal(struct vm *vm)
 	if (read(vm->signals, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGCHLD)
-		return;			/* the control port ends too */
+		return; /* the control port ends too */
 	asks_to_end = info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM;
 	if (!vm->running || vm->ended || (asks_to_end && vm->signal))
 		end(vm, 128 + info.ssi_signo);
@@ -270,7 +270,7 @@ static void on_deadline(struct vm *vm)
 
 static void tell_ends(struct vm *vm)
 {
-	struct stream *outputs[] = { NULL, &vm->out, &vm->err };
+	struct stream *outputs[] = {NULL, &vm->out, &vm->err};
 
 	if (!vm->running || vm->ended)
 		return;
@@ -289,17 +289,17 @@ static void tell_ends(struct vm *vm)
 static void step(struct vm *vm)
 {
 	struct pollfd p[9] = {
-		{ .fd = vm->control, .events = POLLIN },
-		{ .fd = vm->signals, .events = POLLIN },
-		{ .fd = vm->console, .events = POLLIN },
+		{.fd = vm->control, .events = POLLIN},
+		{.fd = vm->signals, .events = POLLIN},
+		{.fd = vm->console, .events = POLLIN},
 	};
-	struct stream *streams[] = { &vm->in, &vm->out, &vm->err };
+	struct stream *streams[] = {&vm->in, &vm->out, &vm->err};
 	double left = vm->deadline - now();
 	int got = 0;
 
 	for (int i = 0; i < 3; i++)
 		stream_poll(streams[i], p + 3 + 2 * i);
-	if (!vm->running)		/* leave our stdin alone */
+	if (!vm->running) /* leave our stdin alone */
 		p[3].fd = -1;
 	if (poll(p, 9, !vm->deadline ? -1 : left > 0 ? left * 1000 + 1 : 0) < 0)
 		return;
@@ -330,10 +330,17 @@ static bool done(const struct vm *vm)
 
 int main(int argc, char **argv)
 {
-	static struct vm vm = { .control = -1, .in = { .from = 0, .to = -1 },
-				.out = { .from = -1, .to = 1 }, .err = { .from = -1, .to = 2 } };
+	static struct vm vm = {.control = -1,
+			       .in = {.from = 0, .to = -1},
+			       .out = {.from = -1, .to = 1},
+			       .err = {.from = -1, .to = 2}};
 	sigset_t set;
+	int fd;
 
+	/* Descriptors 0 to 2 may have come closed; they must not become anything else. */
+	while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd < 3)
+		;
+	close(fd);
 	if (argc < 5)
 		return EXIT_MACHINE;
 	vm.log = argv[1];
@@ -346,7 +353,7 @@ int main(int argc, char **argv)
 	*vm.command++ = NULL;
 
 	sigemptyset(&set);
-	for (const int *s = (int[]){ SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, 0 }; *s; s++)
+	for (const int *s = (int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, 0}; *s; s++)
 		sigaddset(&set, *s);
 	vm.signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	/* SIGTTIN: as a background job of a shell we have no stdin, and go on. */

@@ -21,14 +21,14 @@
 
 enum frame_type {
 	/* guest to host */
-	FRAME_READY = 1,	/* text: the settings in force; send FRAME_RUN */
-	FRAME_FAILED,		/* text: why COMMAND cannot be run */
-	FRAME_EXIT,		/* u64 status, bytes of stdout, bytes of stderr */
+	FRAME_READY = 1, /* text: the settings in force; send FRAME_RUN */
+	FRAME_FAILED,    /* text: why COMMAND cannot be run */
+	FRAME_EXIT,      /* u64 status, bytes of stdout, bytes of stderr */
 	/* host to guest */
-	FRAME_RUN,		/* strings: argc, cwd, argv…, environment… */
-	FRAME_SIGNAL,		/* u64 signal number, for COMMAND's process group */
-	FRAME_EOF,		/* u64 bytes of stdin; then it ends */
-	FRAME_CLOSED,		/* u64 1 or 2: nobody reads this output any more */
+	FRAME_RUN,    /* strings: argc, cwd, argv…, environment… */
+	FRAME_SIGNAL, /* u64 signal number, for COMMAND's process group */
+	FRAME_EOF,    /* u64 bytes of stdin; then it ends */
+	FRAME_CLOSED, /* u64 1 or 2: nobody reads this output any more */
 };
 
 struct frame {
@@ -39,14 +39,14 @@ struct frame {
 struct inbox {
 	struct frame head;
 	size_t got;
-	char *body;		/* head.len bytes and a 0; ours until the next call */
+	char *body; /* head.len bytes and a 0; ours until the next call */
 	bool complete;
 };
 
 /* Bytes on their way between two descriptors; one that is -1 has ended. */
 struct stream {
 	int from, to;
-	uint64_t total;		/* taken from `from` so far */
+	uint64_t total; /* taken from `from` so far */
 	size_t at, len;
 	char buf[64 << 10];
 };
@@ -56,7 +56,7 @@ static inline int inbox_read(struct inbox *box, int fd)
 {
 	if (box->complete) {
 		free(box->body);
-		*box = (struct inbox){ 0 };
+		*box = (struct inbox){0};
 	}
 	for (;;) {
 		size_t head = sizeof(box->head), end = head + box->head.len;
@@ -83,11 +83,11 @@ static inline int inbox_read(struct inbox *box, int fd)
 
 static inline int write_all(int fd, const void *data, size_t len)
 {
-	for (const char *p = data; len; ) {
+	for (const char *p = data; len;) {
 		ssize_t n = write(fd, p, len);
 
 		if (n < 0 && errno == EAGAIN)
-			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
+			poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
 		else if (n < 0 && errno != EINTR)
 			return -1;
 		if (n > 0) {
@@ -100,7 +100,7 @@ static inline int write_all(int fd, const void *data, size_t len)
 
 static inline int frame_send(int fd, uint32_t type, const void *body, uint32_t len)
 {
-	struct frame head = { type, len };
+	struct frame head = {type, len};
 
 	return write_all(fd, &head, sizeof(head)) || write_all(fd, body, len) ? -1 : 0;
 }
@@ -120,8 +120,8 @@ static inline void close_fd(int *fd)
 /* Fills the two entries of a poll set that this stream needs. */
 static inline void stream_poll(const struct stream *s, struct pollfd p[2])
 {
-	p[0] = (struct pollfd){ .fd = s->len ? -1 : s->from, .events = POLLIN };
-	p[1] = (struct pollfd){ .fd = s->len ? s->to : -1, .events = POLLOUT };
+	p[0] = (struct pollfd){.fd = s->len ? -1 : s->from, .events = POLLIN};
+	p[1] = (struct pollfd){.fd = s->len ? s->to : -1, .events = POLLOUT};
 }
 
 /*
