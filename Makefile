@@ -142,4 +142,4 @@ unit-programs: $(UNIT)
 san-programs:
 	$(Q)$(MAKE) --no-print-directory SAN=address,undefined unit-programs
 
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+-include $(wildcard $(foreach m,$(MODULES) tests/unit tests/example bench,$(O)/$(m)/*.d))

@@ -674,7 +674,7 @@ static void test_short(void **state)
 static void test_next(void **state)
 {
 	_cleanup_str_ struct str text = {0}, json = {0};
-	char expected[256];
+	char expected[512];
 	struct fixture f;
 	struct err err;
 
