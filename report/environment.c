@@ -164,6 +164,8 @@ static void add_zswap(struct str *s, struct json_object *o)
 		str_addf(&how, "%spool %s %% at most", how.len ? ", " : "", percent);
 	if (how.len > 0)
 		add_part(s, "zswap %s(%s)", enabled ? "on " : "", how.data);
+	else if (enabled)
+		add_part(s, "zswap on");
 }
 
 void environment_machine(struct str *out, const char *json)

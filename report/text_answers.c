@@ -60,7 +60,7 @@ static void add_peak(struct str *out, const struct report *r)
 		add_floor(&s, r, peak);
 	} else {
 		str_addf(&s, "; how little is enough is not known: %s.",
-			 text_reason(last->first, FIG_floor_bytes));
+			 last->first->fig[FIG_floor_bytes].why);
 	}
 	put(out, &s);
 }

@@ -7,12 +7,14 @@
  * One setting:
  *   swapped out               17.7 MiB  largest; median 6.1 MiB
  *
- * Several: every figure has a line of its own, and its definition where there is room.
+ * Several: every figure has a line of its own, and its definition where there is
+ * room, else in the end.
  *                           baseline    limit 80%
  *   swapped out                  0 B     17.7 MiB  largest: in swap and not ...
  *   median swapped out           0 B      6.1 MiB  over time
  */
 
+/* Names of settings may widen a column, as long as most definitions still fit beside. */
 #define CELL_WIDEST 14
 
 struct block {
@@ -21,6 +23,7 @@ struct block {
 	size_t n;
 	int cell; /* width of a value */
 	struct text_missing missing;
+	struct str definitions; /* owned; for which there was no room */
 	size_t n_lines;
 	enum figure_section section, last; /* of the line that is being added, of the one before */
 };
@@ -91,7 +94,7 @@ static void add_single(struct block *b, const struct text_line *line)
 	size_t n_also = 0;
 
 	if (!has_main)
-		text_missing_add(&b->missing, b->groups[0], line->id, true);
+		text_missing_add(&b->missing, line->id);
 	else if (line->lead)
 		str_add(&s, line->lead);
 	for (size_t i = 0; i < TEXT_ALSO_MAX && line->also[i].text; i++) {
@@ -101,7 +104,7 @@ static void add_single(struct block *b, const struct text_line *line)
 		if (has_main && f->why) {
 			/* Of nothing there is nothing more to say. */
 			if (median(b, 0, line->id)->v != 0)
-				text_missing_add(&b->missing, b->groups[0], also->id, true);
+				text_missing_add(&b->missing, also->id);
 		} else if (has_main) {
 			str_add(&s, n_also++ ? ", " : sep);
 			add_also(&s, also, f);
@@ -127,20 +130,6 @@ static bool in_none(const struct block *b, enum figure_id id)
 	return true;
 }
 
-/* One item if it is missing everywhere for one reason, else one per setting. */
-static void add_missing(struct block *b, enum figure_id id)
-{
-	bool is_same = in_none(b, id);
-
-	for (size_t i = 1; is_same && i < b->n; i++)
-		is_same = strcmp(text_reason(b->groups[i]->first, id),
-				 text_reason(b->groups[0]->first, id)) == 0;
-	for (size_t i = 0; i < (is_same ? 1 : b->n); i++) {
-		if (median(b, i, id)->why)
-			text_missing_add(&b->missing, b->groups[i], id, is_same);
-	}
-}
-
 static void add_spread_row(struct block *b, enum figure_id id, const char *label, bool is_max)
 {
 	add_label(b, label);
@@ -162,28 +151,38 @@ static void add_spread(struct block *b, enum figure_id id)
 	add_spread_row(b, id, "  largest of the runs", true);
 }
 
-/* The label alone says what a detail of the line before is; a line's own figure is told. */
+/* Without room for the definition it goes to the end of the block; the label alone says what a
+ * detail of the line before is. Three settings leave room for so few that the end would be a
+ * page of its own: there the labels have to do. */
 static void add_columns(struct block *b, enum figure_id id, bool is_detail)
 {
-	const char *definition = figure_infos[id].definition;
+	const struct figure_info *info = &figure_infos[id];
 	size_t at = TEXT_INDENT + TEXT_LABEL + b->n * (size_t)b->cell + 2;
 
-	add_label(b, figure_infos[id].label);
+	add_label(b, info->label);
 	for (size_t i = 0; i < b->n; i++)
 		add_cell(b, median(b, i, id), id);
-	if (at + strlen(definition) <= TEXT_WIDTH)
-		str_addf(b->out, "  %s\n", definition);
-	else if (is_detail)
-		str_add(b->out, "\n");
-	else
-		str_addf(b->out, "\n%*s%s\n", TEXT_INDENT + 2, "", definition);
+	if (at + strlen(info->definition) <= TEXT_WIDTH)
+		str_addf(b->out, "  %s", info->definition);
+	else if (!is_detail && b->n < TEXT_COLUMNS)
+		str_addf(&b->definitions, "%s%s: %s", b->definitions.len > 0 ? "; " : "",
+			 info->label, info->definition);
+	str_add(b->out, "\n");
+}
+
+static void add_definitions(struct block *b)
+{
+	if (b->definitions.len > 0)
+		text_para(b->out, TEXT_INDENT, "(%s)", b->definitions.data);
+	b->out->failed |= b->definitions.failed;
+	str_done(&b->definitions);
 }
 
 static void add_several(struct block *b, const struct text_line *line)
 {
 	bool has_main = !in_none(b, line->id);
 
-	add_missing(b, line->id);
+	text_missing_add(&b->missing, line->id);
 	if (has_main)
 		add_columns(b, line->id, false);
 	if (has_main && line->has_spread)
@@ -194,7 +193,7 @@ static void add_several(struct block *b, const struct text_line *line)
 		if (!in_none(b, id))
 			add_columns(b, id, true);
 		else if (has_main)
-			add_missing(b, id);
+			text_missing_add(&b->missing, id);
 	}
 }
 
@@ -208,7 +207,8 @@ static int find_cell(const struct run_group *const groups[], size_t n)
 		return TEXT_CELL;
 	for (size_t i = 0; i < n; i++)
 		longest = MAX(longest, strlen(text_run_name(groups[i]->first)));
-	return (int)MIN(MAX(longest + 1, (size_t)TEXT_CELL - 1), (size_t)CELL_WIDEST);
+	return (int)MIN(MAX(longest + 1, (size_t)TEXT_CELL - 1),
+			(size_t)(n == 2 ? CELL_WIDEST : TEXT_CELL));
 }
 
 static void add_heading(struct block *b)
@@ -239,7 +239,13 @@ static bool has_any(const struct block *b, enum figure_section first, enum figur
 bool text_figures(struct str *out, enum figure_section first, enum figure_section last,
 		  const struct run_group *const groups[], size_t n)
 {
-	struct block b = {.out = out, .groups = groups, .n = n, .cell = find_cell(groups, n)};
+	struct block b = {
+		.out = out,
+		.groups = groups,
+		.n = n,
+		.cell = find_cell(groups, n),
+		.missing = {.groups = groups, .n_groups = n},
+	};
 
 	if (n > 1 && has_any(&b, first, last))
 		add_heading(&b);
@@ -252,6 +258,7 @@ bool text_figures(struct str *out, enum figure_section first, enum figure_sectio
 		else
 			add_several(&b, &text_lines[i]);
 	}
+	add_definitions(&b);
 	text_missing_print(out, &b.missing, b.n_lines == 0);
 	return b.n_lines > 0;
 }

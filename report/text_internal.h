@@ -44,16 +44,16 @@ bool text_figures(struct str *out, enum figure_section first, enum figure_sectio
 
 /* Figures without a value, collected over a block. */
 struct text_missing {
+	const struct run_group *const *groups; /* borrowed: the columns */
+	size_t n_groups, n;
 	struct text_missing_item {
-		const char *why;               /* borrowed */
-		const struct run_group *group; /* borrowed; NULL = in all */
-		const char *label;             /* borrowed */
+		const char *why, *label; /* borrowed */
+		unsigned int columns;    /* a bit for each in which it is missing */
 	} items[FIG_COUNT * TEXT_COLUMNS];
-	size_t n;
 };
 
-void text_missing_add(struct text_missing *m, const struct run_group *g, enum figure_id id,
-		      bool in_all);
+/* Adds the figure for every column that lacks it. */
+void text_missing_add(struct text_missing *m, enum figure_id id);
 
 /* is_whole: nothing else is in the block; one reason then needs no list. */
 void text_missing_print(struct str *out, const struct text_missing *m, bool is_whole);

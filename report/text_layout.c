@@ -34,12 +34,35 @@ static size_t add_word(struct str *out, size_t at, size_t indent, const char *wo
 	return at + len;
 }
 
+static bool is_unit(const char *word)
+{
+	static const char *const units[] = {"%", "s", "ms", "us", "B", "KiB", "MiB", "GiB", "TiB"};
+	size_t len = strcspn(word, " ,;.:)");
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strlen(units[i]) == len && strncmp(units[i], word, len) == 0)
+			return true;
+	}
+	return len == 3 && strspn(word, "0123456789") == 3; /* thousands: "38 412" */
+}
+
+/* Up to the next blank at which a line may end: a number stays with its unit. */
+static size_t word_length(const char *text)
+{
+	size_t len = strcspn(text, " ");
+
+	while (len > 0 && strchr("0123456789", text[len - 1]) && text[len] == ' ' &&
+	       is_unit(text + len + 1))
+		len += 1 + strcspn(text + len + 1, " ");
+	return len;
+}
+
 void text_wrap(struct str *out, size_t at, size_t indent, const char *text)
 {
 	bool is_first = true;
 
 	while (*text) {
-		size_t len = strcspn(text, " ");
+		size_t len = word_length(text);
 
 		if (!is_first && at + 1 + len > TEXT_WIDTH) {
 			newline(out, indent);

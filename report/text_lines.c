@@ -52,7 +52,7 @@ const struct text_line text_lines[] = {
 	{PLAIN(stall_per_page_s)},
 	{LINE(cpu_s, "of the group", ALSO(cpus, "@ CPUs on average"))},
 	{LINE(read_bytes, "from block devices", ALSO(written_bytes, "written @"))},
-	{LINE(limit_hits, "times at memory.max", ALSO(throttled, "@ over high"))},
+	{LINE(limit_hits, "at memory.max", ALSO(throttled, "@ at memory.high"))},
 	{PLAIN(oom_kills)},
 
 	{LINE(saving_max_bytes, "logical - physical", ALSO(saving_max_share, "@ of logical"))},

@@ -39,26 +39,46 @@ const char *text_reason(const struct run_view *v, enum figure_id id)
 
 	if (!why)
 		return ""; /* a setting that has the figure, beside one that has not */
+	if (strcmp(why, "no floor found") == 0 && v->fig[FIG_floor_bytes].why)
+		why = v->fig[FIG_floor_bytes].why;
 	if (text_lacks_memory(v) && (is_memory_reason(why) || strcmp(why, NO_SWAP) == 0))
 		return NO_MEMORY;
 	return is_stat_reason(why) ? NOT_IN_STAT : why;
 }
 
-void text_missing_add(struct text_missing *m, const struct run_group *g, enum figure_id id,
-		      bool in_all)
+static void add(struct text_missing *m, enum figure_id id, const char *why, unsigned int columns)
 {
-	if (m->n == ARRAY_SIZE(m->items))
-		return; /* every figure of every column is in already */
-	m->items[m->n++] = (struct text_missing_item){
-		.why = text_reason(g->first, id),
-		.group = in_all ? NULL : g,
-		.label = figure_infos[id].label,
-	};
+	if (m->n < ARRAY_SIZE(m->items)) /* else every figure of every column is in */
+		m->items[m->n++] = (struct text_missing_item){
+			.why = why,
+			.label = figure_infos[id].label,
+			.columns = columns,
+		};
+}
+
+void text_missing_add(struct text_missing *m, enum figure_id id)
+{
+	unsigned int done = 0;
+
+	for (size_t i = 0; i < m->n_groups; i++) {
+		const char *why = text_reason(m->groups[i]->first, id);
+		unsigned int columns = 0;
+
+		if (!m->groups[i]->median[id].why || done & 1U << i)
+			continue;
+		for (size_t j = i; j < m->n_groups; j++) {
+			if (m->groups[j]->median[id].why &&
+			    strcmp(text_reason(m->groups[j]->first, id), why) == 0)
+				columns |= 1U << j;
+		}
+		add(m, id, why, columns);
+		done |= columns;
+	}
 }
 
 static bool is_same(const struct text_missing_item *a, const struct text_missing_item *b)
 {
-	return a->group == b->group && strcmp(a->why, b->why) == 0;
+	return a->columns == b->columns && strcmp(a->why, b->why) == 0;
 }
 
 static bool has_before(const struct text_missing *m, size_t at)
@@ -79,6 +99,21 @@ static bool is_one_reason(const struct text_missing *m)
 	return m->n > 0;
 }
 
+/* " in 'baseline', 'limit 80%'"; nothing when it is all of them. */
+static void add_columns(struct str *s, const struct text_missing *m, unsigned int columns)
+{
+	const char *sep = " in";
+
+	if (columns == (1U << m->n_groups) - 1)
+		return;
+	for (size_t i = 0; i < m->n_groups; i++) {
+		if (!(columns & 1U << i))
+			continue;
+		str_addf(s, "%s '%s'", sep, text_run_name(m->groups[i]->first));
+		sep = ",";
+	}
+}
+
 void text_missing_print(struct str *out, const struct text_missing *m, bool is_whole)
 {
 	if (is_whole && is_one_reason(m)) {
@@ -92,8 +127,7 @@ void text_missing_print(struct str *out, const struct text_missing *m, bool is_w
 		if (has_before(m, i))
 			continue;
 		str_addf(&s, "n/a (%s)", item->why);
-		if (item->group)
-			str_addf(&s, " in '%s'", text_run_name(item->group->first));
+		add_columns(&s, m, item->columns);
 		for (size_t j = i; j < m->n; j++) {
 			if (is_same(item, &m->items[j]))
 				str_addf(&s, "%s %s", j == i ? ":" : ",", m->items[j].label);

@@ -214,15 +214,16 @@ static bool next_pct(struct law_state *st, const struct squeezer_config *cfg,
 	st->n[IS_TRIED] = 0;
 	if (failed)
 		st->pct -= cfg->squeeze_delta_pct;
-	else if (!has_outcome || obs->last == OUTCOME_OK || st->pct <= 0)
+	/* A timeout is the pace of this machine, not the end of what can be had. */
+	if (failed && obs->last == OUTCOME_TIMEOUT)
+		st->pct = MAX(st->pct, cfg->squeeze_delta_pct);
+	if (!has_outcome || obs->last == OUTCOME_OK || (!failed && st->pct <= 0))
 		st->pct += cfg->squeeze_delta_pct;
 	st->pct = MAX(MIN(st->pct, cfg->squeeze_max_pct), 0.0);
 	if (st->pct > 0)
 		return true;
 	if (failed) {
-		/* A timeout is the pace of this machine, not the end of what can be had. */
-		if (obs->last != OUTCOME_TIMEOUT)
-			start_waiting(st);
+		start_waiting(st);
 		say(ret, "the last squeeze failed (%s), waiting", outcome_name(obs->last));
 	} else {
 		say(ret, "squeeze_max is 0: never squeeze");

@@ -47,7 +47,7 @@ struct squeezer {
 	int boost;        /* headroom is doubled by events, and halves again */
 	int64_t seen_high, seen_max;
 	struct decision pending; /* the tightening that the actuator works on */
-	int64_t pending_mono_ns;
+	int64_t pending_mono_ns, pending_swap;
 	bool has_last;
 	enum outcome last;
 	struct decision last_hold;
@@ -122,6 +122,14 @@ static int hold_limit(struct squeezer *s, int64_t limit)
 	return 0;
 }
 
+/* Swap used by the group; 0 where there is none. */
+static int64_t read_swap(const struct squeezer *s)
+{
+	int64_t v;
+
+	return cgroup_read_number(s->o.cg, "memory.swap.current", &v) == 0 ? v : 0;
+}
+
 /* -- decisions -------------------------------------------------------------------------------- */
 
 static int64_t now_ns(const struct squeezer *s)
@@ -180,7 +188,11 @@ static void finish_pending(struct squeezer *s, const struct actuator_result *res
 	d->outcome = res->outcome;
 	s->has_last = true;
 	s->last = res->outcome;
-	if (s->law && usage >= 0 && !is_swap_low(s, &s->prev, usage)) {
+	/* Reclaim fills swap. Less of it than before means that the workload itself let go, such
+	 * as at its end: no size that it could run in. */
+	if (s->law && read_swap(s) < s->pending_swap) {
+		(void)snprintf(d->reason, sizeof(d->reason), "not held: the workload freed memory");
+	} else if (s->law && usage >= 0 && !is_swap_low(s, &s->prev, usage)) {
 		want = usage + headroom(s, usage);
 		/* What has been gained is held; a limit already lower stays. */
 		if (want < s->limit)
@@ -222,6 +234,7 @@ static void tighten(struct squeezer *s, const struct observation *obs, const str
 	(void)snprintf(req.then_file, sizeof(req.then_file), "%s", knob_file(s->o.cfg->knob));
 	s->pending = new_decision(s, obs, ACTION_TIGHTEN, v->reason);
 	s->pending_mono_ns = clock_mono_ns();
+	s->pending_swap = read_swap(s);
 	if (!s->actuator) {
 		tell(s, &s->pending, 0);
 		return;

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/base.h"
+#include "report/report.h"
 
 #include <sqlite3.h>
 
@@ -24,3 +24,27 @@ void fixture_remove(struct fixture *f);
 
 /* Compares with tests/golden/<name> byte for byte; UPDATE_GOLDEN=1 rewrites it. */
 void assert_golden(const char *name, const char *data, size_t len);
+
+#define MIB 1048576.0
+
+/* The directory as a report; what cannot be reported fails the test. */
+void fixture_load(struct report *r, const struct fixture *f);
+
+/* Both forms of it, with the directory named as a user in its parent would; checks the layout. */
+void fixture_report(const struct fixture *f, struct str *text, struct str *json);
+
+/* A figure has this value, or is missing for this reason. */
+void assert_fig(const struct run_view *v, enum figure_id id, double expected);
+void assert_missing(const struct run_view *v, enum figure_id id, const char *why);
+
+/* No line is wider than a terminal, none ends in a blank, all is printable ASCII. */
+void assert_layout(const struct str *text);
+
+size_t count_lines(const struct str *text);
+
+/* `part` is in the text, wherever lines were wrapped. */
+void assert_has(const struct str *text, const char *part);
+void assert_has_not(const struct str *text, const char *part);
+
+/* Both forms against tests/golden/NAME.txt and NAME.json; nobody reads a long text. */
+void assert_report(const struct fixture *f, const char *name, size_t max_lines);

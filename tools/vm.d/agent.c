@@ -21,6 +21,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "stream.h"
 
@@ -111,13 +112,17 @@ static void make_pipe(struct agent *a, int *ours, int *theirs, int our_end)
 	fcntl(*ours, F_SETFL, O_NONBLOCK);
 }
 
-/* body: argc, cwd, argv and environment, each string ended by a 0 */
+/* body: argc, time, cwd, argv and environment, each string ended by a 0 */
 static void start_command(struct agent *a, char *body, size_t len)
 {
-	char *cwd = body + strlen(body) + 1, *end = body + len;
+	char *time = body + strlen(body) + 1, *cwd = time + strlen(time) + 1, *end = body + len;
 	int argc = atoi(body), n = 0, fds[3];
 	char **argv = calloc(len + 2, sizeof(*argv));
+	long long ns = atoll(time);
 
+	/* The machine's own clock is up to a second late: files would come from the future. */
+	clock_settime(CLOCK_REALTIME,
+		      &(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000});
 	for (char *p = cwd + strlen(cwd) + 1; p < end; p += strlen(p) + 1) {
 		argv[n++] = p;
 		n += n == argc; /* a NULL between argv and environment */

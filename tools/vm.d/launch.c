@@ -193,11 +193,13 @@ static void send_command(struct vm *vm)
 	char *body = NULL;
 	size_t len = 0;
 	int argc = 0;
+	struct timespec t;
 	FILE *f = open_memstream(&body, &len);
 
 	while (vm->command[argc])
 		argc++;
-	fprintf(f, "%d%c%s%c", argc, 0, vm->cwd, 0);
+	clock_gettime(CLOCK_REALTIME, &t);
+	fprintf(f, "%d%c%lld%c%s%c", argc, 0, t.tv_sec * 1000000000LL + t.tv_nsec, 0, vm->cwd, 0);
 	for (int i = 0; i < argc; i++)
 		fprintf(f, "%s%c", vm->command[i], 0);
 	for (char **e = environ; *e; e++)
