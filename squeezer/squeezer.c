@@ -267,6 +267,24 @@ static void release(struct squeezer *s, const struct observation *obs, const cha
 	tell(s, &d, 0);
 }
 
+/*
+ * The limit follows usage down by itself when usage falls without a request of ours in flight:
+ * a request that was given up may still do its work. True if it did.
+ */
+static bool follow(struct squeezer *s, const struct observation *obs, const struct sample *now)
+{
+	int64_t swap = sample_get(now, M_memory_swap_current, 0);
+	int64_t want = obs->usage_bytes + obs->headroom_bytes;
+	struct decision d;
+
+	if (!s->law || s->limit == NUM_MAX || want > s->limit - obs->headroom_bytes / 4 ||
+	    obs->growth_bytes > 0 || swap < sample_get(&s->prev, M_memory_swap_current, 0))
+		return false;
+	d = new_decision(s, obs, ACTION_TIGHTEN, "usage fell: the limit follows");
+	tell(s, &d, hold_limit(s, want));
+	return true;
+}
+
 /* -- events ----------------------------------------------------------------------------------- */
 
 static int64_t event_count(const char *text, const char *key)
@@ -410,6 +428,8 @@ static void tick(struct squeezer *s, struct observation *obs, const struct sampl
 		release(s, obs, "swap_low: free swap is less than twice the headroom");
 		return;
 	}
+	if (follow(s, obs, now))
+		return;
 	if (s->law)
 		s->law->step(&s->law_state, s->o.cfg, obs, &v);
 	else

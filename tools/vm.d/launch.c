@@ -167,15 +167,15 @@ static void print_reason(const char *text)
 
 static void fail(struct vm *vm, const char *why)
 {
-	int fd;
+	int fd, status = 0;
 
 	kill(vm->pid, SIGKILL);
+	waitpid(vm->pid, &status, 0);
 	while (vm->console >= 0)
 		read_console(vm);
 	vm->console_buf[vm->console_len] = 0;
 	/* The emulation has races that can hit a booting kernel; nothing is lost yet. */
 	if (!vm->running && vm->boots < BOOTS && strstr(vm->console_buf, "Kernel panic")) {
-		waitpid(vm->pid, NULL, 0);
 		boot(vm);
 		return;
 	}
@@ -183,9 +183,12 @@ static void fail(struct vm *vm, const char *why)
 	if (fd >= 0)
 		write_all(fd, vm->console_buf, vm->console_len);
 	fprintf(stderr, "tools/vm: %s: ", why);
-	print_reason(vm->console_buf);
+	if (vm->console_len)
+		print_reason(vm->console_buf);
+	else
+		fprintf(stderr, "qemu ended silently, wait status %#x", status);
 	fprintf(stderr, " (its console is in %s)\n", vm->log);
-	end(vm, EXIT_MACHINE);
+	exit(EXIT_MACHINE);
 }
 
 static void send_command(struct vm *vm)

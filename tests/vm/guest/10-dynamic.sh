@@ -6,9 +6,9 @@ dynamic() {
 	local d=$1
 	shift
 	cap "$ANALYZER" -s 0.5 -r "$TOP/configs/squeezerdynamicconfig.json" -o "$d" \
-		--cgname "test-$d" "$WORKLOAD" 256M 10 0 --seconds 40 "$@"
+		--cgname "test-$d" "$WORKLOAD" 256M 10 0 --seconds 60 "$@"
 	t "$d: exit 0" is $status 0
-	t "$d: the workload printed its passes" has out '^passes [0-9]* in 40'
+	t "$d: the workload printed its passes" has out '^passes [0-9]* in 60'
 	t "$d: one dynamic run, ended well" is "$(sql "$d" \
 		"SELECT kind, policy, knob, exit_code, end_reason FROM run")" \
 		'dynamic|step|memory.max|0|exited'
