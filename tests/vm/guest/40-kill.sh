@@ -24,12 +24,12 @@ is_gone() {
 	return 1
 }
 
-# in_reclaim PID: its actuator sits in a write to memory.reclaim
+# Its actuator sits in a write to memory.reclaim.
 in_reclaim() {
 	local act i
-	act=$(pgrep -P "$1" analyzer-act) || return 1
-	for i in $(seq 3000); do
-		grep -q 'memory_reclaim\|try_to_free' "/proc/$act/stack" 2>"$work/.null" && return
+	for i in $(seq 20000); do
+		act=$(pgrep -P "$1" analyzer-act) &&
+			grep -qs 'memory_reclaim\|try_to_free' "/proc/$act/stack" && return
 	done
 	return 1
 }
@@ -53,7 +53,7 @@ point() { # NAME WHEN: WHEN is run with the pid and returns when to kill
 	t "$1: controllers are put back" is "$(cat /sys/fs/cgroup/cgroup.subtree_control)" ""
 }
 
-after() { sleep "$1"; [ -s $group/cgroup.procs ]; }
+after() { sleep "$1"; grep -q . $group/cgroup.procs; }
 limit_set() {
 	local i
 	for i in $(seq 600); do
