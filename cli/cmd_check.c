@@ -16,14 +16,14 @@ static const char help[] =
 	"without root.\n"
 	"\n"
 	"  analyzer check                       the whole screen\n"
-	"  analyzer check --feature psi         for scripts: exit 0 if it is there, else 1\n"
+	"  analyzer check --feature psi         for scripts: exit 0 if there, else 1\n"
 	"\n"
 	"      --json               the same for programs\n"
 	"      --feature NAME       one feature; an unknown name lists them\n"
-	"      --cgpath MOUNT       where cgroup v2 is mounted (default: the mount table)\n"
+	"      --cgpath MOUNT       the cgroup v2 mount (default: as mounted)\n"
 	"  -h, --help\n"
 	"\n"
-	"Exit status: 0; 1 a needed feature is missing (--feature: this one); 2 wrong usage.\n";
+	"Exit status: 1 a needed feature is missing (--feature: this one); 2 wrong usage.\n";
 
 /* Columns: states at 2, titles at 8, details at 34, remedies at 10; nothing beyond 79. */
 #define WIDTH 79

@@ -7,6 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
+static const char help[] =
+	"usage: analyzer config check FILE      is it valid? (exit status 0 or 1)\n"
+	"       analyzer config show FILE       every value that it results in, as JSON\n"
+	"       analyzer config explain [FILE]  each key: value, unit, range, meaning\n";
+
 static int print(struct cli *cli, const struct str *text)
 {
 	struct err err;
@@ -60,6 +65,8 @@ int cmd_config(struct cli *cli, int argc, char **argv)
 	const char *word = argc > 1 ? argv[1] : NULL, *path = argc > 2 ? argv[2] : NULL;
 	size_t i = 0;
 
+	if (word && (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0))
+		return cli_print(cli, help);
 	if (!word)
 		return cli_usage(cli, "config", "config: check, show or explain is missing");
 	while (i < ARRAY_SIZE(words) && strcmp(words[i], word) != 0)

@@ -44,10 +44,17 @@ static int list_laws(struct cli *cli)
 	return print(cli, &text);
 }
 
+static const char help[] =
+	"usage: analyzer list metrics     columns of table sample: kind, unit, meaning\n"
+	"       analyzer list laws        laws of mode dynamic\n"
+	"       analyzer list runs [DIR]  results directories in DIR (default: here)\n";
+
 int cmd_list(struct cli *cli, int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : NULL;
 
+	if (word && (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0))
+		return cli_print(cli, help);
 	if (!word)
 		return cli_usage(cli, "list", "list: metrics, laws or runs is missing");
 	if (strcmp(word, "runs") == 0)

@@ -464,7 +464,7 @@ static int register_found(struct squeezer *s, int which, const char *file, struc
 	if (r < 0) {
 		(void)err_errno(err, r, "cannot read %s of the workload's group %s", file,
 				s->o.cg->path);
-		return err_hint(err, "analyzer check --feature memory-controller tells why");
+		return err_hint(err, "analyzer check --feature memory tells why");
 	}
 	(void)snprintf(path, sizeof(path), "%s/%s", s->o.cg->path, file);
 	if (f->value == NUM_MAX)

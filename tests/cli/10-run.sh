@@ -26,8 +26,13 @@ cap "$ANALYZER" --help; t "0: --help on stdout" has out 'usage: analyzer'
 t "help is silent on stderr" lines err 0
 cap "$ANALYZER" --version; t "--version" has out '^analyzer [0-9]'
 cap "$ANALYZER" run --help; t "run --help" has out '--reclaimer-config FILE'
-t "help is at most 60 lines" test "$(wc -l <out)" -le 60
-t "help is at most 79 columns" test "$(awk '{ if (length > m) m = length } END { print m }' out)" -le 79
+for verb in "" run report check config list zswap; do
+	cap "$ANALYZER" $verb --help
+	t "help of '$verb': status" is $status 0
+	t "help of '$verb': on stdout" has out '^usage: analyzer'
+	t "help of '$verb': at most 60 lines of 79" test "$(wc -l <out)" -le 60 -a \
+		"$(awk '{ if (length > m) m = length } END { print m }' out)" -le 79
+done
 
 # -- streams
 head -c 300000 /dev/urandom >random
@@ -75,8 +80,8 @@ run -o sig sh -c 'kill -TERM $$'
 t "signalled" is "$(sql sig "SELECT exit_code, term_signal, end_reason FROM run")" '|15|signalled'
 run -o exec ./no-such-command
 t "exec failure is recorded" is "$(sql exec "SELECT end_reason FROM run")" exec_failed
-run -o per -s 20ms sleep 1
-t "period x samples is duration_s within 10 %" is "$(sql per 'SELECT abs(count(*) * 0.02 /
+run -o per -s 100ms sleep 3
+t "period x samples is duration_s within 10 %" is "$(sql per 'SELECT abs(count(*) * 0.1 /
 	(SELECT duration_s FROM run) - 1) < 0.1 FROM sample')" 1
 t "the database stands alone" is "$(ls per | grep -c 'profile.db')" 1
 run -o rep -n 3 sh -c 'exit 4'
