@@ -23,7 +23,7 @@ static const char help[] =
 	"      --cgpath MOUNT       the cgroup v2 mount (default: as mounted)\n"
 	"  -h, --help\n"
 	"\n"
-	"Exit status: 1 a needed feature is missing (--feature: this one); 2 wrong usage.\n";
+	"Exit status: 1 a needed feature (--feature: this one) is missing; 2 bad usage.\n";
 
 /* Columns: states at 2, titles at 8, details at 34, remedies at 10; nothing beyond 79. */
 #define WIDTH 79

@@ -17,7 +17,7 @@ static const char help[] =
 	"usage: analyzer zswap status | list | set NAME | restore\n"
 	"\n"
 	"  analyzer zswap list              compressors that zswap could use\n"
-	"  analyzer zswap set zstd          choose one; stays until `restore` or a reboot\n"
+	"  analyzer zswap set zstd          choose one; it stays until `restore`\n"
 	"\n"
 	"  status     the settings and counters, read back from the kernel\n"
 	"  list       compressors in the kernel, and others that a module may bring\n"

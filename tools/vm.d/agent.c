@@ -112,22 +112,24 @@ static void make_pipe(struct agent *a, int *ours, int *theirs, int our_end)
 	fcntl(*ours, F_SETFL, O_NONBLOCK);
 }
 
-/* body: argc, time, cwd, argv and environment, each string ended by a 0 */
+/* body: argc and time as u64; cwd, argv and environment, each string ended by a 0 */
 static void start_command(struct agent *a, char *body, size_t len)
 {
-	char *time = body + strlen(body) + 1, *cwd = time + strlen(time) + 1, *end = body + len;
-	int argc = atoi(body), n = 0, fds[3];
-	char **argv = calloc(len + 2, sizeof(*argv));
-	long long ns = atoll(time);
+	uint64_t head[2];
+	char *cwd = body + sizeof(head), *end = body + len;
+	char **argv = calloc(len, sizeof(*argv));
+	size_t n = 0;
+	int fds[3];
 
+	memcpy(head, body, sizeof(head));
 	/* The machine's own clock is up to a second late: files would come from the future. */
-	clock_settime(CLOCK_REALTIME,
-		      &(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000});
+	clock_settime(CLOCK_REALTIME, &(struct timespec){.tv_sec = head[1] / 1000000000,
+							 .tv_nsec = head[1] % 1000000000});
 	for (char *p = cwd + strlen(cwd) + 1; p < end; p += strlen(p) + 1) {
 		argv[n++] = p;
-		n += n == argc; /* a NULL between argv and environment */
+		n += n == head[0]; /* a NULL between argv and environment */
 	}
-	environ = argv + argc + 1; /* execvp looks for PATH in it */
+	environ = argv + head[0] + 1; /* execvp looks for PATH in it */
 
 	mount_cwd(a, cwd);
 	make_pipe(a, &a->in.to, &fds[0], 1);

@@ -197,12 +197,16 @@ static void send_command(struct vm *vm)
 	size_t len = 0;
 	int argc = 0;
 	struct timespec t;
+	uint64_t head[2];
 	FILE *f = open_memstream(&body, &len);
 
 	while (vm->command[argc])
 		argc++;
 	clock_gettime(CLOCK_REALTIME, &t);
-	fprintf(f, "%d%c%lld%c%s%c", argc, 0, t.tv_sec * 1000000000LL + t.tv_nsec, 0, vm->cwd, 0);
+	head[0] = argc;
+	head[1] = t.tv_sec * 1000000000ULL + t.tv_nsec;
+	fwrite(head, sizeof(head), 1, f);
+	fprintf(f, "%s%c", vm->cwd, 0);
 	for (int i = 0; i < argc; i++)
 		fprintf(f, "%s%c", vm->command[i], 0);
 	for (char **e = environ; *e; e++)

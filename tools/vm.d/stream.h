@@ -25,7 +25,7 @@ enum frame_type {
 	FRAME_FAILED,    /* text: why COMMAND cannot be run */
 	FRAME_EXIT,      /* u64 status, bytes of stdout, bytes of stderr */
 	/* host to guest */
-	FRAME_RUN,    /* strings: argc, cwd, argv…, environment… */
+	FRAME_RUN,    /* u64 argc, ns since 1970; strings: cwd, argv…, environment… */
 	FRAME_SIGNAL, /* u64 signal number, for COMMAND's process group */
 	FRAME_EOF,    /* u64 bytes of stdin; then it ends */
 	FRAME_CLOSED, /* u64 1 or 2: nobody reads this output any more */
