@@ -98,6 +98,16 @@ int cli_global_option(struct cli *cli, int argc, char **argv, int *at)
 	return r;
 }
 
+int cli_print_str(struct cli *cli, const struct str *text)
+{
+	struct err err;
+
+	if (!text->failed)
+		return cli_print(cli, text->data ? text->data : "");
+	(void)err_errno(&err, -ENOMEM, "cannot build the output");
+	return cli_fail(cli, STATUS_FAILED, &err);
+}
+
 int cli_print(struct cli *cli, const char *text)
 {
 	struct err err;

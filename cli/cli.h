@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "base/str.h"
 
 /* Exit statuses of analyzer itself; a run's other statuses are the workload's own. */
 enum {
@@ -44,8 +45,9 @@ bool cli_has_color(const struct cli *cli, int fd);
  * wrong value, told. */
 int cli_global_option(struct cli *cli, int argc, char **argv, int *at);
 
-/* Prints text to stdout and flushes; a status that says whether all of it arrived. */
+/* Prints to stdout and flushes; a status that says whether all of it arrived. */
 int cli_print(struct cli *cli, const char *text);
+int cli_print_str(struct cli *cli, const struct str *text);
 
 /* The verb nearest to a mistyped word, or NULL. */
 const char *cli_nearest_verb(const char *word);

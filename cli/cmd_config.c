@@ -12,16 +12,6 @@ static const char help[] =
 	"       analyzer config show FILE       every value that it results in, as JSON\n"
 	"       analyzer config explain [FILE]  each key: value, unit, range, meaning\n";
 
-static int print(struct cli *cli, const struct str *text)
-{
-	struct err err;
-
-	if (!text->failed)
-		return cli_print(cli, text->data ? text->data : "");
-	err_set(&err, -ENOMEM, "out of memory");
-	return cli_fail(cli, STATUS_FAILED, &err);
-}
-
 static int check(struct cli *cli, const char *path)
 {
 	_cleanup_str_ struct str text = {0};
@@ -41,7 +31,7 @@ static int check(struct cli *cli, const char *path)
 	else
 		str_addf(&text, ", limit %s", fmt_bytes(buf, cfg.init_limit.bytes));
 	str_add(&text, "\n");
-	return print(cli, &text);
+	return cli_print_str(cli, &text);
 }
 
 static int show(struct cli *cli, const char *path, bool is_explain)
@@ -56,7 +46,7 @@ static int show(struct cli *cli, const char *path, bool is_explain)
 		config_explain(path ? &cfg : NULL, &text);
 	else
 		config_to_json(&cfg, &text);
-	return print(cli, &text);
+	return cli_print_str(cli, &text);
 }
 
 int cmd_config(struct cli *cli, int argc, char **argv)

@@ -7,16 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-static int print(struct cli *cli, const struct str *text)
-{
-	struct err err;
-
-	if (!text->failed)
-		return cli_print(cli, text->data ? text->data : "");
-	err_set(&err, -ENOMEM, "out of memory");
-	return cli_fail(cli, STATUS_FAILED, &err);
-}
-
 /* One row per column of table `sample`; columns are apart by two blanks or more. */
 static int list_metrics(struct cli *cli)
 {
@@ -31,7 +21,7 @@ static int list_metrics(struct cli *cli)
 		str_addf(&text, "%-*s  %-7s  %-7s  %-5s  %s\n", width, metrics[i].name,
 			 metric_kind_name(metrics[i].kind), metrics[i].unit,
 			 metric_scope_name(metrics[i].scope), metrics[i].help);
-	return print(cli, &text);
+	return cli_print_str(cli, &text);
 }
 
 static int list_laws(struct cli *cli)
@@ -41,7 +31,7 @@ static int list_laws(struct cli *cli)
 	str_addf(&text, "%-8s  %s\n", "NAME", "MEANING");
 	for (size_t i = 0; laws[i]; i++)
 		str_addf(&text, "%-8s  %s\n", laws[i]->name, laws[i]->help);
-	return print(cli, &text);
+	return cli_print_str(cli, &text);
 }
 
 static const char help[] =

@@ -122,8 +122,7 @@ static int set_limit(struct cli *cli, struct run_args *a, const char *text)
 {
 	struct amount *l = &a->limit;
 
-	l->is_pct = num_parse_percent(text, &l->pct) == 0;
-	if (!l->is_pct && num_parse_size(text, &l->bytes) < 0)
+	if (amount_parse(text, l) < 0)
 		return bad_value(cli, "--limit", text, "takes a size such as 512M, or 80%");
 	if (l->is_pct ? l->pct <= 0 || l->pct > 1000 : l->bytes <= 0 || l->bytes == NUM_MAX)
 		return bad_value(cli, "--limit", text, "must be more than 0 and not max");
