@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <sqlite3.h>
 #include <string.h>
@@ -73,6 +74,19 @@ static bool is_word(const char *arg, const char *s, const char *l)
 	return strcmp(arg, s) == 0 || strcmp(arg, l) == 0;
 }
 
+/* A caller may have closed them: the next file opened would then be "stderr", and our messages
+ * would land in it. */
+static void open_standard_streams(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		(void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct log log;
@@ -80,6 +94,7 @@ int main(int argc, char **argv)
 	const struct verb *verb;
 	int at = 1, r;
 
+	open_standard_streams();
 	log_init(&log, LOG_NOTE);
 	while (at < argc) {
 		r = cli_global_option(&cli, argc, argv, &at);

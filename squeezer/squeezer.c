@@ -20,6 +20,8 @@
 /* A static limit is written when usage is this far below it, since the workload runs on while
  * we look. */
 #define STATIC_MARGIN (INT64_C(1) << 20)
+/* A static limit has no law that waits for an answer: it may take its time to get there. */
+#define STATIC_TIMEOUT_NS (60 * NS_PER_S)
 
 /* Both limits that we write, as they were found. */
 struct found {
@@ -47,7 +49,7 @@ struct squeezer {
 	int boost;        /* headroom is doubled by events, and halves again */
 	int64_t seen_high, seen_max;
 	struct decision pending; /* the tightening that the actuator works on */
-	int64_t pending_mono_ns, pending_swap;
+	int64_t pending_mono_ns, pending_timeout_ns, pending_swap;
 	bool has_last;
 	enum outcome last;
 	struct decision last_hold;
@@ -224,7 +226,8 @@ static void tighten(struct squeezer *s, const struct observation *obs, const str
 		.target_bytes =
 			MAX(MAX(v->target_bytes, obs->floor_bytes), s->o.cfg->min_limit.bytes),
 		.max_step_bytes = s->o.cfg->max_step_bytes,
-		.timeout_ns = (int64_t)(s->o.cfg->squeeze_timeout_s * NS_PER_S),
+		.timeout_ns = s->law ? (int64_t)(s->o.cfg->squeeze_timeout_s * NS_PER_S)
+				     : STATIC_TIMEOUT_NS,
 		.then_limit_bytes =
 			s->law || s->o.cfg->knob == KNOB_RECLAIM ? -1 : s->o.cfg->init_limit.bytes,
 	};
@@ -234,6 +237,7 @@ static void tighten(struct squeezer *s, const struct observation *obs, const str
 	(void)snprintf(req.then_file, sizeof(req.then_file), "%s", knob_file(s->o.cfg->knob));
 	s->pending = new_decision(s, obs, ACTION_TIGHTEN, v->reason);
 	s->pending_mono_ns = clock_mono_ns();
+	s->pending_timeout_ns = req.timeout_ns;
 	s->pending_swap = read_swap(s);
 	if (!s->actuator) {
 		tell(s, &s->pending, 0);
@@ -419,8 +423,7 @@ static void tick(struct squeezer *s, struct observation *obs, const struct sampl
 	obs->last = s->last;
 	if (s->actuator && actuator_is_busy(s->actuator)) {
 		/* It watches the time itself; what is late by as much again sits in one write. */
-		if (clock_mono_ns() - s->pending_mono_ns >
-		    2 * s->o.cfg->squeeze_timeout_s * NS_PER_S)
+		if (clock_mono_ns() - s->pending_mono_ns > 2 * s->pending_timeout_ns)
 			cancel_pending(s, OUTCOME_TIMEOUT);
 		return;
 	}

@@ -47,6 +47,9 @@ run -n 2 --stdin random sh -c 'wc -c'; t "--stdin is opened anew per run" \
 t "a verb's name as the command" is "$("$ANALYZER" -q -- echo report 2>/dev/null)" report
 t "the command keeps its options" is "$("$ANALYZER" -q echo -n -s 5 2>/dev/null)" "-s 5"
 
+"$ANALYZER" -o closed true <&- >&- 2>&-; t "closed standard streams: status" is $? 0
+t "closed standard streams: nothing is written into the results" is "$(sql closed 'PRAGMA integrity_check')" ok
+
 # -- results
 rm -rf profile.*
 run true; run true
