@@ -1,6 +1,7 @@
 #include "runner/guard.h"
 
 #include "base/clock.h"
+#include "base/memlock.h"
 #include "runner/journal.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -105,8 +105,7 @@ static _Noreturn void guard_main(const struct journal *j, int pipe_fd)
 	ignore_signals();
 	(void)prctl(PR_SET_NAME, "analyzer-guard");
 	close_others(j->root->fd, j->fd, pipe_fd);
-	/* Best effort: without the right to lock it still works unless it is paged out. */
-	(void)mlockall(MCL_CURRENT | MCL_FUTURE);
+	memlock_all();
 	watch(j, pipe_fd);
 }
 

@@ -1,5 +1,6 @@
 #include "runner/session.h"
 
+#include "base/memlock.h"
 #include "base/num.h"
 #include "cgroup/features.h"
 #include "runner/run.h"
@@ -11,7 +12,6 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 
@@ -66,7 +66,7 @@ static void return_signals(struct session *s)
 static void settle(void)
 {
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	(void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+	memlock_all();
 }
 
 /* Squeezing needs the memory controller: says which mount was found, what is missing, and where

@@ -61,6 +61,13 @@ cap "$ANALYZER" -q -u nobody sh -c 'id -un; echo $USER $LOGNAME'
 t "--user" is "$(tr '\n' ' ' <out)" 'nobody nobody nobody '
 cap "$ANALYZER" -q -u nosuchuser true
 t "--user unknown" has err 'no such user'
+mkdir nb; chown nobody nb
+for limit in 64 8192 16384; do # KiB of memory that may be locked: never a reason to fail
+	cap setpriv --reuid nobody --regid nogroup --clear-groups sh -c "ulimit -l $limit; cd nb &&
+		exec '$ANALYZER' -o $limit sh -c 'exit 4'"
+	t "without root, $limit KiB lockable" is $status 4
+done
+t "without root: one warning, no group" has err 'warning: cannot make a cgroup below'
 cap env SUDO_UID=1234 SUDO_GID=2345 "$ANALYZER" -q -o mine true
 t "behind sudo the files are the user's" is "$(stat -c %u:%g mine mine/* | sort -u)" 1234:2345
 cap env SUDO_UID=65534 SUDO_GID=65534 "$ANALYZER" -q -o live sh -c '
