@@ -47,6 +47,7 @@ struct run {
 	int64_t start_cpu_ns;
 	struct run_end end;
 	int exit_status; /* of the main process, -1 = not known yet */
+	int empty_beats; /* with the main process alive and nobody in its group */
 	bool has_child, is_child_reaped;
 	bool is_over;      /* nothing of the workload is left */
 	bool is_recording; /* samples are taken */
@@ -162,17 +163,22 @@ static void on_sample_timer(struct run *run)
 
 /* -- ending ------------------------------------------------------------------------------------ */
 
+static void signal_workload(const struct run *run, int sig)
+{
+	children_signal(&run->cg, run->is_child_reaped ? 0 : run->child.pid,
+			guard_pid(run->env->guard), sig);
+}
+
 static void kill_workload(struct run *run)
 {
 	struct err err;
 
 	run->was_killed = true;
-	if (run->cg.dirfd >= 0 && !run->cg.is_fake) {
-		if (cgroup_kill(&run->cg, &err) < 0)
-			log_err(run->env->opts->log, LOG_WARN, &err);
-	} else if (!run->is_child_reaped) {
-		(void)kill(run->child.pid, SIGKILL);
-	}
+	if (run->cg.dirfd >= 0 && !run->cg.is_fake && run->failure.code != -ENODEV &&
+	    cgroup_kill(&run->cg, &err) < 0)
+		log_err(run->env->opts->log, LOG_WARN, &err);
+	/* Also the main process that has left the group, and those who never had one. */
+	signal_workload(run, SIGKILL);
 }
 
 static void arm(struct run *run, enum source timer, int64_t first_ns, int64_t interval_ns)
@@ -196,8 +202,10 @@ static void ask_to_end(struct run *run, int sig, bool forward)
 	run->is_ending = true;
 	if (run->squeezer)
 		squeezer_release(run->squeezer, "the run is being ended");
-	if (forward)
-		children_signal(&run->cg, run->is_child_reaped ? 0 : run->child.pid, sig);
+	if (forward) {
+		signal_workload(run, sig);
+		signal_workload(run, SIGCONT); /* whoever is stopped cannot end */
+	}
 	log_msg(run->env->opts->log, LOG_NOTE,
 		"limit released, waiting for the workload (once more to kill it)");
 	arm(run, SRC_TIMEOUT, GRACE_NS, 0);
@@ -231,6 +239,21 @@ static void check_over(struct run *run)
 	run->is_over = populated <= 0;
 	if (populated == 0 && run->end.group_empty_t_ns < 0 && !run->failure.code)
 		run->end.group_empty_t_ns = elapsed(run);
+}
+
+/* Twice in a row: between leaving its group and its end an exiting process is in neither. */
+static void check_escaped(struct run *run)
+{
+	static const char text[] = "the main process has left its group: figures of the group "
+				   "are not its own, and no limit holds it";
+
+	if (run->cg.dirfd < 0 || run->cg.is_fake || run->is_child_reaped || !run->is_recording ||
+	    cgroup_is_populated(&run->cg) != 0) {
+		run->empty_beats = 0;
+	} else if (++run->empty_beats == 2) {
+		note_event(run, "warning", text);
+		log_msg(run->env->opts->log, LOG_WARN, "%s", text);
+	}
 }
 
 static void on_reaped(struct run *run, pid_t pid, int status)
@@ -339,8 +362,13 @@ static int handle(struct run *run, enum source source, struct err *err)
 	case SRC_BEAT:
 		(void)!read(run->fd[SRC_BEAT], &ticks, sizeof(ticks));
 		guard_beat(run->env->guard);
-		if (run->cg.dirfd < 0)
+		if (run->cg.dirfd < 0) {
+			/* Without a group orphans come to us one generation after the other. */
+			if (run->was_killed)
+				signal_workload(run, SIGKILL);
 			check_over(run); /* orphans end without a word to us */
+		}
+		check_escaped(run);
 		break;
 	case SRC_TIMEOUT:
 		on_timeout(run);
@@ -494,7 +522,7 @@ static int start_workload(struct run *run, struct err *err)
 			      : run->env->is_one_of_many ? "/dev/null"
 							 : NULL,
 		.sigmask = run->env->child_sigmask,
-		.ignores_sigpipe = run->env->ignores_sigpipe,
+		.ignored = run->env->child_ignored,
 	};
 	int r = spawn_gated(&run->child, &so, err);
 

@@ -20,7 +20,7 @@ struct run_env {
 	struct store *store;
 	int signal_fd;
 	sigset_t child_sigmask;
-	bool ignores_sigpipe;
+	sigset_t child_ignored;
 	bool is_one_of_many; /* then stdin is /dev/null */
 	const char *environment_json, *command_json, *compressor;
 	int run_count;

@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "cgroup/features.h"
 #include "runner/run.h"
+#include "runner/spawn.h"
 #include "store/resdir.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ struct session {
 	char *command_json; /* owned */
 	char compressor[64];
 	sigset_t old_mask;
-	struct sigaction old_sigpipe;
+	struct sigaction old_actions[ARRAY_SIZE(spawn_dispositions)];
 	int64_t baseline_peak;
 	int exit_status;
 };
@@ -38,16 +39,31 @@ struct session {
 static int take_signals(struct session *s, struct err *err)
 {
 	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCHLD, SIGUSR1};
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct sigaction sa;
 	sigset_t set;
 
+	/* Under nohup SIGHUP stays ignored: blocked, it would be delivered here all the same. The
+	 * others count in every case: a script's background jobs start with SIGINT ignored, and who
+	 * sends it to analyzer means it. */
 	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		sigaddset(&set, ours[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
+		(void)sigaction(ours[i], NULL, &sa);
+		if (sa.sa_handler != SIG_IGN || ours[i] != SIGHUP)
+			sigaddset(&set, ours[i]);
+	}
 	(void)sigprocmask(SIG_BLOCK, &set, &s->old_mask);
-	(void)sigaction(SIGPIPE, &ignore, &s->old_sigpipe);
+	/* With SIGCHLD ignored children would vanish without a word to us; a file at its size
+	 * limit is a failed write like another. */
+	sigemptyset(&s->env.child_ignored);
+	for (size_t i = 0; i < ARRAY_SIZE(spawn_dispositions); i++) {
+		int sig = spawn_dispositions[i];
+
+		sa = (struct sigaction){.sa_handler = sig == SIGCHLD ? SIG_DFL : SIG_IGN};
+		(void)sigaction(sig, &sa, &s->old_actions[i]);
+		if (s->old_actions[i].sa_handler == SIG_IGN)
+			sigaddset(&s->env.child_ignored, sig);
+	}
 	s->env.child_sigmask = s->old_mask;
-	s->env.ignores_sigpipe = s->old_sigpipe.sa_handler == SIG_IGN;
 	s->env.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->env.signal_fd < 0)
 		return err_errno(err, -errno, "cannot receive signals");
@@ -57,7 +73,8 @@ static int take_signals(struct session *s, struct err *err)
 static void return_signals(struct session *s)
 {
 	close_fd(&s->env.signal_fd);
-	(void)sigaction(SIGPIPE, &s->old_sigpipe, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(spawn_dispositions); i++)
+		(void)sigaction(spawn_dispositions[i], &s->old_actions[i], NULL);
 	(void)sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 }
 

@@ -13,6 +13,8 @@
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
 
+const int spawn_dispositions[3] = {SIGPIPE, SIGXFSZ, SIGCHLD};
+
 struct identity {
 	bool is_set;
 	uid_t uid;
@@ -83,7 +85,9 @@ static _Noreturn void child(const struct spawn_opts *o, const struct identity *i
 {
 	char byte;
 
-	(void)signal(SIGPIPE, o->ignores_sigpipe ? SIG_IGN : SIG_DFL);
+	for (size_t i = 0; i < ARRAY_SIZE(spawn_dispositions); i++)
+		(void)signal(spawn_dispositions[i],
+			     sigismember(&o->ignored, spawn_dispositions[i]) ? SIG_IGN : SIG_DFL);
 	(void)sigprocmask(SIG_SETMASK, &o->sigmask, NULL);
 	open_stdin(o->stdin_path, exec_fd);
 	become(id, exec_fd);

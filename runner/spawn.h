@@ -12,13 +12,16 @@
 
 #include <signal.h>
 
+/* Signals whose disposition analyzer changes for itself: the child gets them as we were started. */
+extern const int spawn_dispositions[3];
+
 struct spawn_opts {
 	char *const *argv;
 	const struct cgroup *cg; /* NULL: no group */
 	const char *user;        /* NULL: ours */
 	const char *stdin_path;  /* NULL: ours */
 	sigset_t sigmask;        /* the mask that the child shall have */
-	bool ignores_sigpipe;    /* as we were started */
+	sigset_t ignored;        /* of those that analyzer sets: ignored when we were started */
 };
 
 struct spawned {

@@ -133,4 +133,19 @@ for s in INT TERM HUP QUIT; do
 	t "SIG$s: a report is written" test -s "sig.$s/report.txt"
 done
 
+# -- signals as they were when we were started
+cap timeout -s KILL 20 env --ignore-signal=CHLD "$ANALYZER" -q sh -c 'exit 3'
+t "started with SIGCHLD ignored" is $status 3
+cap env --ignore-signal=CHLD,PIPE "$ANALYZER" -q grep SigIgn /proc/self/status
+t "the workload has them ignored too" is "$(awk '{ print $2 }' out)" 0000000000011000
+cap env --default-signal=CHLD,PIPE,XFSZ "$ANALYZER" -q grep SigIgn /proc/self/status
+t "or not" is "$((0x$(awk '{ print $2 }' out) & 0x1011000))" 0
+env --ignore-signal=HUP "$ANALYZER" -q -o nohup sh -c 'echo ready; sleep 1; exit 3' >out 2>err &
+pid=$!
+await out ready; kill -HUP $pid; wait $pid; status=$?
+t "nohup: SIGHUP is nothing" is $status 3
+t "nohup: no word of it" hasnt nohup/analyzer.log Hangup
+(ulimit -f 100; cap "$ANALYZER" -q -s 10ms -o fsize sh -c 'sleep 2; exit 3'; echo $status >rc)
+t "a file size limit is a full disk: 125" is "$(cat rc)" 125
+
 done_testing

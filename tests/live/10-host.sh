@@ -4,7 +4,8 @@
 mount=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 has_memory=$(grep -cw memory "$mount/cgroup.controllers")
 [ "$(id -u)" = 0 ] || { skip "live tests" "not root"; done_testing; exit; }
-before=$(find "$mount" -mindepth 1 -type d | sort; cat "$mount/cgroup.subtree_control")
+groups() { find "$mount" -mindepth 1 -type d | grep -v '/analyzer-[0-9]*-' | sort; }
+before=$(groups; cat "$mount/cgroup.subtree_control")
 
 cap "$ANALYZER" -o base sh -c 'echo out; sleep 0.2; exit 7'
 t "status passes" is $status 7
@@ -61,11 +62,11 @@ cap "$ANALYZER" -q -u nobody sh -c 'id -un; echo $USER $LOGNAME'
 t "--user" is "$(tr '\n' ' ' <out)" 'nobody nobody nobody '
 cap "$ANALYZER" -q -u nosuchuser true
 t "--user unknown" has err 'no such user'
-mkdir nb; chown nobody nb
+chmod 777 "$work"
+as_nobody() { cap setpriv --reuid 65534 --regid 65534 --clear-groups "$ANALYZER" "$@"; }
 for limit in 64 8192 16384; do # KiB of memory that may be locked: never a reason to fail
-	cap setpriv --reuid nobody --regid nogroup --clear-groups sh -c "ulimit -l $limit; cd nb &&
-		exec '$ANALYZER' -o $limit sh -c 'exit 4'"
-	t "without root, $limit KiB lockable" is $status 4
+	(ulimit -S -l $limit 2>"$work/.null"; as_nobody -o nb.$limit sh -c 'exit 4'; echo $status >rc)
+	t "without root, $limit KiB lockable" is "$(cat rc)" 4
 done
 t "without root: one warning, no group" has err 'warning: cannot make a cgroup below'
 cap env SUDO_UID=1234 SUDO_GID=2345 "$ANALYZER" -q -o mine true
@@ -86,8 +87,8 @@ t "kill -9: the run has no end" is "$(sql killed 'SELECT end_reason IS NULL FROM
 cap "$ANALYZER" report killed; t "kill -9: report reads it" is $status 0
 sleep 3
 t "kill -9: the workload went on" has out survived || cat "$work/out"
-gone() { for _ in $(seq 50); do [ "$(find "$mount" -mindepth 1 -type d | wc -l)" = \
-	"$(grep -c ^/ <<<"$before")" ] && return; sleep 0.1; done; return 1; }
+gone() { for _ in $(seq 50); do ls -d "$mount/analyzer-$pid-"* 2>&1 | grep -q 'No such' && return
+	sleep 0.1; done; return 1; }
 t "kill -9: the guard removed the group" gone
 t "no journal is left" is "$(find /run/analyzer -name "$pid-*" | wc -l)" 0
 ended() { for _ in $(seq 50); do [ -e "/proc/$guard" ] || return 0; sleep 0.1; done; return 1; }
@@ -101,6 +102,21 @@ await out ready
 kill -INT $pid; sleep 0.3; kill -INT $pid; wait $pid; status=$?
 t "SIGINT twice kills" is $status 137
 t "and is recorded" is "$(sql twice 'SELECT end_reason FROM run')" interrupted
+
+# who leaves the group is still ours to end
+SECONDS=0
+cap timeout -s KILL 25 "$ANALYZER" -o escape --timeout 1500ms sh -c "trap '' TERM
+	echo \$\$ >$mount/cgroup.procs; exec sleep 20"
+t "--timeout of a process that left its group: 124" is $status 124
+t "in the time of the grace period" test $SECONDS -lt 17
+t "a warning says that it left" has err 'warning: the main process has left its group'
+t "recorded" is "$(sql escape 'SELECT count(*) FROM event WHERE kind = "warning"')" 1
+cap timeout -s KILL 20 "$ANALYZER" -q --timeout 300ms sh -c 'kill -STOP $$'
+t "--timeout of a stopped workload" is $status 124
+SECONDS=0
+as_nobody -q -o ungrouped --timeout 500ms sh -c 'sleep 30; true'
+t "--timeout without a group" is $status 124
+t "ends descendants too" test $SECONDS -lt 14
 
 # the group is removed under us: its process is moved away, then rmdir
 "$ANALYZER" -s 50ms -o removed --cgname analyzer-gone sh -c 'echo ready; sleep 2; exit 6' >out 2>err &
@@ -129,6 +145,6 @@ files=$(sort -u <(grep -o 'pread64([0-9]*' loop) | wc -l)
 t "each file is read once a sample" test "$(grep -c pread64 loop)" -le $(((samples + 1) * files + files))
 t "the loop sleeps between events" test "$(grep -c epoll_wait loop)" -le $((2 * samples + 20))
 
-after=$(find "$mount" -mindepth 1 -type d | sort; cat "$mount/cgroup.subtree_control")
+after=$(groups; cat "$mount/cgroup.subtree_control")
 t "the cgroup tree is as it was" is "$after" "$before"
 done_testing
