@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#define STALE_MS 2000
+#define STALE_MS (GUARD_STALE_NS / NS_PER_MS)
 #define GROUP_WAIT_MS 2000
 
 struct guard {

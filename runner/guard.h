@@ -18,6 +18,8 @@
 struct guard;
 
 #define GUARD_BEAT_NS (500 * NS_PER_MS)
+/* Without a beat for so long the guard puts the writes back. */
+#define GUARD_STALE_NS (2 * NS_PER_S)
 
 int guard_start(struct guard **ret, const struct root *root, struct err *err);
 

@@ -36,6 +36,7 @@ struct run {
 	const struct run_env *env;
 	const struct run_spec *spec;
 	int64_t run_id, t0_mono_ns;
+	int64_t beat_mono_ns; /* of the last beat to the guard */
 	struct cgroup cg;
 	struct sampler *sampler;
 	struct squeezer *squeezer;
@@ -287,13 +288,20 @@ static void reap(struct run *run)
 	check_over(run);
 }
 
+static void beat(struct run *run)
+{
+	guard_beat(run->env->guard);
+	run->beat_mono_ns = clock_mono_ns();
+}
+
 static void stop_ourselves(struct run *run)
 {
 	if (run->squeezer)
-		squeezer_release(run->squeezer, "analyzer is being stopped");
+		squeezer_pause(run->squeezer, "analyzer is being stopped");
 	(void)raise(SIGSTOP);
 	/* Continued: what happened meanwhile is a hole in the samples. */
-	if (run->squeezer && !run->is_ending)
+	beat(run);
+	if (run->squeezer)
 		squeezer_resume(run->squeezer);
 }
 
@@ -346,12 +354,26 @@ static void on_store_failure(struct run *run)
 		squeezer_release(run->squeezer, "the recording failed");
 }
 
+static void on_beat(struct run *run)
+{
+	int64_t gap = clock_mono_ns() - run->beat_mono_ns;
+	uint64_t ticks;
+
+	(void)!read(run->fd[SRC_BEAT], &ticks, sizeof(ticks));
+	beat(run);
+	/* We were stopped (kill -STOP, a debugger): the guard has put the limits back, or was
+	 * about to. Begin again from there instead of believing in a limit that is gone. */
+	if (run->squeezer && gap > GUARD_STALE_NS - GUARD_BEAT_NS) {
+		squeezer_pause(run->squeezer, "analyzer was stopped: the guard has put the limits "
+					      "back");
+		squeezer_resume(run->squeezer);
+	}
+}
+
 /* -- the loop ---------------------------------------------------------------------------------- */
 
 static int handle(struct run *run, enum source source, struct err *err)
 {
-	uint64_t ticks;
-
 	switch (source) {
 	case SRC_SIGNAL:
 		on_signal(run);
@@ -360,8 +382,7 @@ static int handle(struct run *run, enum source source, struct err *err)
 		on_sample_timer(run);
 		break;
 	case SRC_BEAT:
-		(void)!read(run->fd[SRC_BEAT], &ticks, sizeof(ticks));
-		guard_beat(run->env->guard);
+		on_beat(run);
 		if (run->cg.dirfd < 0) {
 			/* Without a group orphans come to us one generation after the other. */
 			if (run->was_killed)
@@ -532,6 +553,9 @@ static int start_workload(struct run *run, struct err *err)
 	run->t0_mono_ns = clock_mono_ns();
 	(void)take_sample(run); /* a group gone already shows at the next one */
 	r = record_start(run, err);
+	/* The disk may have kept us for seconds: a guard about to call us dead would take back the
+	 * limit that is written now. */
+	beat(run);
 	if (r == 0 && run->squeezer)
 		r = squeezer_start(run->squeezer, run->t0_mono_ns, err);
 	if (r == 0)

@@ -43,6 +43,7 @@ struct squeezer {
 	int calm_ticks;
 	bool is_steady;
 	bool is_released; /* by squeezer_release: hands off */
+	bool is_paused;   /* … until squeezer_resume */
 	bool is_done;     /* mode static: the limit is in place */
 	int64_t limit;    /* held by us; NUM_MAX = none */
 	int64_t growth;   /* of the last tick */
@@ -571,11 +572,22 @@ void squeezer_release(struct squeezer *s, const char *reason)
 	if (!s->is_released && !is_idle)
 		release(s, NULL, reason);
 	s->is_released = true;
+	s->is_paused = false;
+}
+
+void squeezer_pause(struct squeezer *s, const char *reason)
+{
+	if (s->is_released)
+		return;
+	squeezer_release(s, reason);
+	s->is_paused = true;
 }
 
 void squeezer_resume(struct squeezer *s)
 {
-	s->is_released = false;
+	if (!s->is_paused)
+		return;
+	s->is_released = s->is_paused = false;
 	s->has_prev = false; /* the gap is no interval to judge by */
 	s->is_done = false;
 }

@@ -44,8 +44,11 @@ void squeezer_dispatch(struct squeezer *s);
 /* Another sample; decides and acts. */
 void squeezer_observe(struct squeezer *s, const struct sample *now);
 
-/* Gives the limits found at the start back, at once; no squeezing until squeezer_resume. */
+/* Gives the limits found at the start back, at once, for the rest of the run. */
 void squeezer_release(struct squeezer *s, const char *reason);
+
+/* The same until squeezer_resume, which does nothing once squeezer_release was called. */
+void squeezer_pause(struct squeezer *s, const char *reason);
 void squeezer_resume(struct squeezer *s);
 
 /* The limit held now; NUM_MAX = none. */

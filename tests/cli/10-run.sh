@@ -148,4 +148,33 @@ t "nohup: no word of it" hasnt nohup/analyzer.log Hangup
 (ulimit -f 100; cap "$ANALYZER" -q -s 10ms -o fsize sh -c 'sleep 2; exit 3'; echo $status >rc)
 t "a file size limit is a full disk: 125" is "$(cat rc)" 125
 
+# -- squeezing in a tree of plain files: what is written when
+tree() { # USAGE: the tree ./root with the group job in it
+	group=root/sys/fs/cgroup/job
+	rm -rf root
+	mkdir -p root/proc/self root/run/analyzer $group
+	echo '30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw' >root/proc/self/mountinfo
+	echo '0::/' >root/proc/self/cgroup
+	echo memory | tee root/sys/fs/cgroup/cgroup.controllers >root/sys/fs/cgroup/cgroup.subtree_control
+	echo "$1" >$group/memory.current
+	echo max | tee $group/memory.max $group/memory.high >$group/memory.swap.max
+	printf 'high 0\nmax 0\noom_kill 0\n' >$group/memory.events
+	printf 'anon %s\npgmajfault 0\n' "$1" >$group/memory.stat
+	printf 'SwapTotal: 4000000 kB\nSwapFree: 4000000 kB\n' >root/proc/meminfo
+	touch $group/memory.reclaim $group/cgroup.procs
+}
+squeeze() { run --root root --cgname job -s 100ms "$@"; }
+echo '{"mode":"static","init_limit":"150M","limit_phase":"start"}' >start.json
+
+tree 100000000
+"$ANALYZER" -q --root root --cgname job -s 100ms -r start.json -o stopped \
+	sh -c "echo ready; sleep 5; cat $group/memory.max" >out 2>err &
+pid=$!
+await out ready; sleep 0.3
+kill -STOP $pid; sleep 3; cp $group/memory.max while; kill -CONT $pid; wait $pid
+t "stopped: the guard takes the limit back" is "$(cat while)" max
+t "continued: the limit is back, not believed" has out '^157286400'
+t "and the rows say so" is "$(sql stopped "SELECT count(*) FROM decision
+	WHERE action = 'release' AND reason LIKE 'analyzer was stopped%'")" 1
+
 done_testing
