@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 /* Controllers that the metrics need: memory.* and io.stat. cpu.stat's times and the pressure
  * files exist without a controller, and enabling cpu would change how the group is scheduled. */
@@ -60,9 +62,13 @@ static int try_parent(struct cgroup_place *place, const struct cgroup_tree *tree
 		      struct undo *undo)
 {
 	_cleanup_close_ int fd = root_openat(tree->root, path, O_RDONLY | O_DIRECTORY);
+	struct statfs fs;
 
 	if (fd < 0)
 		return fd;
+	/* Else a directory would be made anywhere by ".." or a wrong --cgpath. */
+	if (!root_is_fake(tree->root) && (fstatfs(fd, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC))
+		return -EXDEV;
 	if (faccessat(fd, ".", W_OK, AT_EACCESS) < 0)
 		return -errno;
 	(void)snprintf(place->parent, sizeof(place->parent), "%s", path);
@@ -86,6 +92,8 @@ static int place_at(struct cgroup_place *ret, const struct cgroup_tree *tree,
 	if (strlen(path) >= CGROUP_PATH_MAX)
 		return err_set(err, -ENAMETOOLONG, "--cgroup-parent: the path is too long");
 	r = try_parent(ret, tree, path, undo);
+	if (r == -EXDEV)
+		return err_set(err, -EINVAL, "--cgroup-parent %s is not on cgroup v2", path);
 	if (r < 0)
 		return err_errno(err, r, "cannot make a group in --cgroup-parent %s", path);
 	return 0;
@@ -117,6 +125,8 @@ int cgroup_place_find(struct cgroup_place *ret, const struct cgroup_tree *tree,
 			break;
 		*strrchr(path, '/') = '\0';
 	}
+	if (r == -EXDEV)
+		return err_set(err, -EINVAL, "--cgpath %s is not a cgroup v2 mount", tree->mount);
 	if (!found) {
 		(void)err_errno(err, r < 0 ? r : -EACCES, "cannot make a cgroup below %s",
 				tree->mount);

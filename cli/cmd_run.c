@@ -9,6 +9,7 @@
 #include "runner/session.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #define PERIOD_MIN (10 * NS_PER_MS)
@@ -312,6 +313,8 @@ int cmd_run(struct cli *cli, int argc, char **argv)
 	if (a.says_no_tracer)
 		log_msg(cli->log, LOG_NOTE, "no allocation stacks: this build has no tracer");
 	r = session_run(&a.session, &result, &err);
+	/* The status is known now: nobody reading our stderr any more must not change it. */
+	(void)signal(SIGPIPE, SIG_IGN);
 	if (r < 0)
 		(void)cli_fail(cli, STATUS_FAILED, &err);
 	if (result.dir[0] && r == 0)

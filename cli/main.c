@@ -74,17 +74,17 @@ static bool is_word(const char *arg, const char *s, const char *l)
 	return strcmp(arg, s) == 0 || strcmp(arg, l) == 0;
 }
 
-/* A caller may have closed them: the next file opened would then be "stderr", and our messages
- * would land in it. */
-static void open_standard_streams(void)
+/*
+ * Descriptors 0 to 2 that we were started without: taken here in a mode in which their use fails
+ * as it would have, so that no file of ours gets the number and with it our messages. Closed again
+ * by exec: the workload finds them as we did.
+ */
+static void reserve_standard_fds(void)
 {
-	int fd;
-
-	do {
-		fd = open("/dev/null", O_RDWR);
-	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd > STDERR_FILENO)
-		(void)close(fd);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", (fd == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+	}
 }
 
 int main(int argc, char **argv)
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
 	const struct verb *verb;
 	int at = 1, r;
 
-	open_standard_streams();
+	reserve_standard_fds();
 	log_init(&log, LOG_NOTE);
 	while (at < argc) {
 		r = cli_global_option(&cli, argc, argv, &at);

@@ -17,6 +17,10 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
+/* A sender that means all of us, such as timeout(1), signals first us and then our group: the same
+ * signal within this time is the same request. A person's second Ctrl-C takes longer. */
+#define SAME_SIGNAL_NS (100 * NS_PER_MS)
+
 /* How long a workload that was asked to end may take before it is killed. */
 #define GRACE_NS (10 * NS_PER_S)
 
@@ -45,6 +49,8 @@ struct run {
 	int epoll_fd;
 	struct sample prev, now;
 	int64_t peak_bytes;
+	uint32_t end_signal; /* the last that asked to end, and when */
+	int64_t end_mono_ns;
 	int64_t start_cpu_ns;
 	struct run_end end;
 	int exit_status; /* of the main process, -1 = not known yet */
@@ -322,15 +328,37 @@ static void on_signal(struct run *run)
 		show_progress(run);
 		break;
 	default:
+		if (si.ssi_signo == run->end_signal &&
+		    clock_mono_ns() - run->end_mono_ns < SAME_SIGNAL_NS)
+			break;
+		run->end_signal = si.ssi_signo;
+		run->end_mono_ns = clock_mono_ns();
 		/* What the terminal sends has reached the workload too: it is in our group. */
 		log_msg(run->env->opts->log, LOG_NOTE, "%s", strsignal(si.ssi_signo));
 		ask_to_end(run, si.ssi_signo, si.ssi_code != SI_KERNEL);
 	}
 }
 
+static struct spawn_opts spawn_opts(const struct run *run)
+{
+	const struct session_opts *o = run->env->opts;
+
+	return (struct spawn_opts){
+		.argv = o->argv,
+		.cg = run->cg.dirfd >= 0 ? &run->cg : NULL,
+		.user = o->user,
+		.stdin_path = o->stdin_path              ? o->stdin_path
+			      : run->env->is_one_of_many ? "/dev/null"
+							 : NULL,
+		.sigmask = run->env->child_sigmask,
+		.ignored = run->env->child_ignored,
+	};
+}
+
 static int on_exec(struct run *run, struct err *err)
 {
-	int r = spawn_exec_result(&run->child, run->env->opts->argv[0], &run->exit_status, err);
+	struct spawn_opts so = spawn_opts(run);
+	int r = spawn_exec_result(&run->child, &so, &run->exit_status, err);
 
 	run->fd[SRC_EXEC] = -1; /* closed; epoll forgets it */
 	if (r < 0) {
@@ -535,16 +563,7 @@ static int record_start(struct run *run, struct err *err)
 static int start_workload(struct run *run, struct err *err)
 {
 	const struct session_opts *o = run->env->opts;
-	struct spawn_opts so = {
-		.argv = o->argv,
-		.cg = run->cg.dirfd >= 0 ? &run->cg : NULL,
-		.user = o->user,
-		.stdin_path = o->stdin_path              ? o->stdin_path
-			      : run->env->is_one_of_many ? "/dev/null"
-							 : NULL,
-		.sigmask = run->env->child_sigmask,
-		.ignored = run->env->child_ignored,
-	};
+	struct spawn_opts so = spawn_opts(run);
 	int r = spawn_gated(&run->child, &so, err);
 
 	if (r < 0)

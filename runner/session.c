@@ -70,8 +70,30 @@ static int take_signals(struct session *s, struct err *err)
 	return 0;
 }
 
+/*
+ * What came while no run listened: while results were opened, between two runs, after the last.
+ * The command is then not started (again): a signal of the terminal would never reach it.
+ * Returns the signal that asks to end, 0 = none.
+ */
+static int take_pending(struct session *s)
+{
+	struct signalfd_siginfo si;
+	int sig = 0;
+
+	while (read(s->env.signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGTSTP)
+			(void)raise(SIGSTOP); /* no limit is held now */
+		else if (si.ssi_signo != SIGCHLD && si.ssi_signo != SIGUSR1 && sig == 0)
+			sig = si.ssi_signo;
+	}
+	return sig;
+}
+
 static void return_signals(struct session *s)
 {
+	/* Pending, it would kill us before the report. */
+	if (s->env.signal_fd >= 0)
+		(void)take_pending(s);
 	close_fd(&s->env.signal_fd);
 	for (size_t i = 0; i < ARRAY_SIZE(spawn_dispositions); i++)
 		(void)sigaction(spawn_dispositions[i], &s->old_actions[i], NULL);
@@ -122,7 +144,7 @@ static int find_place(struct session *s, struct err *err)
 		s->env.tree = &s->tree;
 		s->env.place = &s->place;
 	}
-	if (s->o->cgroup_parent && r < 0) {
+	if ((s->o->cgroup_parent || s->o->cgpath) && r < 0) {
 		*err = why;
 		return r;
 	}
@@ -275,6 +297,21 @@ static int execute_one(struct session *s, size_t i, int repeat, int order, bool 
 	return r;
 }
 
+static bool is_called_off(struct session *s, int order, int *ret, struct err *err)
+{
+	int sig = take_pending(s);
+
+	if (sig == 0)
+		return false;
+	if (s->exit_status == 0)
+		s->exit_status = 128 + sig;
+	if (order == 0)
+		*ret = err_set(err, -EINTR, "%s before the command was started", strsignal(sig));
+	else
+		log_msg(s->o->log, LOG_NOTE, "%s between two runs", strsignal(sig));
+	return true;
+}
+
 static int execute(struct session *s, struct err *err)
 {
 	size_t per_repeat = runs_per_repeat(s->o->cfg);
@@ -288,8 +325,11 @@ static int execute(struct session *s, struct err *err)
 			"%d runs of the command: each reads %s, their outputs follow one another",
 			s->env.run_count, s->o->stdin_path ? s->o->stdin_path : "/dev/null");
 	for (int rep = 0; rep < s->o->repeat && !ends; rep++) {
-		for (size_t i = 0; i < per_repeat && !ends; i++)
-			r = execute_one(s, i, rep, order++, &ends, err);
+		for (size_t i = 0; i < per_repeat && !ends; i++) {
+			ends = is_called_off(s, order, &r, err);
+			if (!ends)
+				r = execute_one(s, i, rep, order++, &ends, err);
+		}
 	}
 	if (r == 0 && ends && order < s->env.run_count)
 		log_msg(s->o->log, LOG_NOTE, "%d of %d runs were not made",

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 /* Statuses of the shell's convention, as env(1), timeout(1) and nohup(1) give them. */
+#define EXIT_OURS 125
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
 
@@ -44,17 +45,27 @@ static int find_user(struct identity *ret, const char *name, struct err *err)
 
 /* -- in the child: everything up to exec; a failure is sent as errno --------------------------- */
 
-static int status_of(int code)
+/* What the child was at when it failed; it sends this with the errno. */
+enum stage { AT_STDIN, AT_USER, AT_EXEC };
+
+struct failure {
+	int code;
+	enum stage stage;
+};
+
+static int status_of(enum stage stage, int code)
 {
+	if (stage != AT_EXEC)
+		return EXIT_OURS;
 	return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-static _Noreturn void fail(int exec_fd)
+static _Noreturn void fail(int exec_fd, enum stage stage)
 {
-	int code = errno;
+	struct failure f = {.code = errno, .stage = stage};
 
-	(void)!write(exec_fd, &code, sizeof(code));
-	_exit(status_of(code));
+	(void)!write(exec_fd, &f, sizeof(f));
+	_exit(status_of(stage, f.code));
 }
 
 static void become(const struct identity *id, int exec_fd)
@@ -64,7 +75,7 @@ static void become(const struct identity *id, int exec_fd)
 	if (initgroups(id->name, id->gid) < 0 || setgid(id->gid) < 0 || setuid(id->uid) < 0 ||
 	    setenv("HOME", id->home, 1) < 0 || setenv("SHELL", id->shell, 1) < 0 ||
 	    setenv("USER", id->name, 1) < 0 || setenv("LOGNAME", id->name, 1) < 0)
-		fail(exec_fd);
+		fail(exec_fd, AT_USER);
 }
 
 static void open_stdin(const char *path, int exec_fd)
@@ -75,7 +86,7 @@ static void open_stdin(const char *path, int exec_fd)
 		return;
 	fd = open(path, O_RDONLY);
 	if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
-		fail(exec_fd);
+		fail(exec_fd, AT_STDIN);
 	if (fd != STDIN_FILENO)
 		close(fd);
 }
@@ -95,7 +106,7 @@ static _Noreturn void child(const struct spawn_opts *o, const struct identity *i
 	if (read(gate_fd, &byte, 1) != 1)
 		_exit(EXIT_NOT_FOUND);
 	(void)execvp(o->argv[0], o->argv);
-	fail(exec_fd);
+	fail(exec_fd, AT_EXEC);
 }
 
 /* -- in analyzer --------------------------------------------------------------------------------
@@ -170,16 +181,23 @@ void spawn_open_gate(struct spawned *s)
 	close_fd(&s->gate_fd);
 }
 
-int spawn_exec_result(struct spawned *s, const char *command, int *ret_status, struct err *err)
+int spawn_exec_result(struct spawned *s, const struct spawn_opts *opts, int *ret_status,
+		      struct err *err)
 {
-	int code = 0;
-	ssize_t n = read(s->exec_fd, &code, sizeof(code));
+	struct failure f = {0};
+	ssize_t n = read(s->exec_fd, &f, sizeof(f));
 
 	close_fd(&s->exec_fd);
-	if (n != sizeof(code))
+	if (n != sizeof(f))
 		return 0;
-	*ret_status = status_of(code);
-	return err_errno(err, -code, "cannot run %s", command);
+	*ret_status = status_of(f.stage, f.code);
+	if (f.stage == AT_STDIN)
+		return err_errno(err, -f.code, "cannot open --stdin %s", opts->stdin_path);
+	if (f.stage == AT_USER) {
+		(void)err_errno(err, -f.code, "cannot become --user %s", opts->user);
+		return err_hint(err, "that needs root");
+	}
+	return err_errno(err, -f.code, "cannot run %s", opts->argv[0]);
 }
 
 void spawn_close(struct spawned *s)

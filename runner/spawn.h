@@ -35,8 +35,10 @@ int spawn_gated(struct spawned *ret, const struct spawn_opts *opts, struct err *
 void spawn_open_gate(struct spawned *s);
 
 /* 0: the command runs. Negative: exec failed; *ret_status is 126 or 127, the message names the
- * command. To be called when exec_fd is readable; closes it. */
-int spawn_exec_result(struct spawned *s, const char *command, int *ret_status, struct err *err);
+ * command; 125 when its stdin or user was at fault. To be called when exec_fd is readable; closes
+ * it. */
+int spawn_exec_result(struct spawned *s, const struct spawn_opts *opts, int *ret_status,
+		      struct err *err);
 
 /* Closes what is open; a child still at the gate then ends by itself. */
 void spawn_close(struct spawned *s);

@@ -40,6 +40,7 @@ struct actuator {
 	pid_t pid;
 	uint32_t id;
 	bool is_busy;
+	bool is_dead; /* and perhaps reaped: its pid may be somebody else's by now */
 	int64_t cpu_ns;
 	struct shared *shared;
 };
@@ -307,15 +308,19 @@ int actuator_result(struct actuator *a, struct actuator_result *ret)
 	struct answer ans;
 	ssize_t n;
 
-	while ((n = recv(a->sock, &ans, sizeof(ans), MSG_DONTWAIT)) == sizeof(ans)) {
+	n = recv(a->sock, &ans, sizeof(ans), MSG_DONTWAIT);
+	if (n == sizeof(ans)) {
 		a->cpu_ns = ans.res.cpu_ns;
 		if (ans.id != a->id || !a->is_busy)
-			continue; /* of a cancelled request */
+			return 2; /* of a cancelled request */
 		a->is_busy = false;
 		*ret = ans.res;
 		return 1;
 	}
-	return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -EPIPE;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	a->is_dead = true;
+	return -EPIPE;
 }
 
 void actuator_cancel(struct actuator *a)
@@ -323,7 +328,8 @@ void actuator_cancel(struct actuator *a)
 	if (!a->is_busy)
 		return;
 	a->shared->cancelled_id = a->id;
-	(void)kill(a->pid, SIGUSR1);
+	if (!a->is_dead)
+		(void)kill(a->pid, SIGUSR1);
 	a->is_busy = false;
 }
 
@@ -334,9 +340,12 @@ int64_t actuator_stop(struct actuator *a)
 	if (!a)
 		return -1;
 	cpu_ns = a->cpu_ns;
-	(void)kill(a->pid, SIGKILL);
-	/* It may sit in a reclaim for seconds: reaped by whoever waits for any child. */
-	(void)waitpid(a->pid, NULL, WNOHANG);
+	/* Only while it is our child is the pid its own. It may sit in a reclaim for seconds:
+	 * reaped by whoever waits for any child. */
+	if (waitpid(a->pid, NULL, WNOHANG) == 0) {
+		(void)kill(a->pid, SIGKILL);
+		(void)waitpid(a->pid, NULL, WNOHANG);
+	}
 	release(a);
 	return cpu_ns;
 }

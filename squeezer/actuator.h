@@ -48,7 +48,8 @@ bool actuator_is_busy(const struct actuator *a);
 /* -EBUSY while a request is running. */
 int actuator_reclaim(struct actuator *a, const struct actuator_request *req, struct err *err);
 
-/* Takes the result: 1 = *ret filled, 0 = none of an uncancelled request waits, -EPIPE = died. */
+/* Takes the result: 1 = *ret filled, 2 = that of a cancelled request was thrown away, 0 = none
+ * waits, -EPIPE = died. */
 int actuator_result(struct actuator *a, struct actuator_result *ret);
 
 /* Signals it to stop and forgets the request; its late answer is thrown away. */

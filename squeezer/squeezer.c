@@ -315,8 +315,12 @@ static void on_memory_event(struct squeezer *s)
 	int64_t high, max, usage;
 	bool is_new;
 
-	if (n < 0)
-		return; /* the group is gone: the session sees that by itself */
+	if (n < 0) {
+		/* The group is gone: the session sees that by itself. A removed file is ready for
+		 * ever, which would keep the loop busy until the workload ends. */
+		(void)epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->events_fd, NULL);
+		return;
+	}
 	text[n] = '\0';
 	high = event_count(text, "high");
 	max = event_count(text, "max");
@@ -331,6 +335,18 @@ static void on_memory_event(struct squeezer *s)
 	}
 	s->seen_high = high;
 	s->seen_max = max;
+}
+
+/*
+ * A cancelled request has ended only now: between its last look at the cancellation and its write
+ * we may have put the limits where they belong, and it came after us.
+ */
+static void put_again(struct squeezer *s)
+{
+	if (s->limit == NUM_MAX)
+		give_back(s);
+	else if (s->law)
+		(void)hold_limit(s, s->limit);
 }
 
 void squeezer_dispatch(struct squeezer *s)
@@ -348,12 +364,16 @@ void squeezer_dispatch(struct squeezer *s)
 		case 1:
 			finish_pending(s, &res);
 			break;
+		case 2:
+			put_again(s);
+			break;
 		case -EPIPE:
 			/* Killed from outside (OOM killer): go on without, as in a dry run. */
 			(void)epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, ev[i].data.fd, NULL);
 			cancel_pending(s, OUTCOME_ERROR);
 			release(s, NULL, "the actuator process died");
 			s->is_released = true;
+			s->is_paused = false; /* nobody is left to squeeze with */
 			break;
 		}
 	}
@@ -475,6 +495,8 @@ static int register_found(struct squeezer *s, int which, const char *file, struc
 		(void)snprintf(value, sizeof(value), "max");
 	else
 		(void)snprintf(value, sizeof(value), "%" PRId64, f->value);
+	if (s->o.is_dry_run)
+		return 0; /* nothing will be written, nothing is to be put back */
 	f->undo_id = undo_add(s->o.undo, &entry, err);
 	return MIN(f->undo_id, 0);
 }
@@ -543,6 +565,9 @@ int squeezer_start(struct squeezer *s, int64_t t0_mono_ns, struct err *err)
 
 	s->t0_mono_ns = t0_mono_ns;
 	if (limit == 0 || limit == NUM_MAX || (!s->law && s->o.cfg->limit_phase != PHASE_START))
+		return 0;
+	/* This knob is no limit: one written to memory.max would never be raised again. */
+	if (s->o.cfg->knob == KNOB_RECLAIM)
 		return 0;
 	d = new_decision(s, NULL, ACTION_TIGHTEN, "init_limit, before the workload starts");
 	r = write_limit(s, s->o.cfg->knob == KNOB_HIGH ? FOUND_HIGH : FOUND_MAX, limit);

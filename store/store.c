@@ -331,11 +331,12 @@ static int create_file(struct store *s, int dirfd, uid_t uid, gid_t gid, struct 
 
 static int open_db(struct store *s, const char *journal_mode, struct err *err)
 {
-	char sql[64];
+	char sql[64], name[sizeof(s->path) + 2]; /* "./": "file:x" would be taken for a URI */
 	int r;
 
 	/* Used by the opener first, then by the writer thread only. */
-	r = sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	(void)snprintf(name, sizeof(name), "%s%s", s->path[0] == '/' ? "" : "./", s->path);
+	r = sqlite3_open_v2(name, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (r != SQLITE_OK)
 		return err_set(err, -EIO, "cannot open %s: %s", s->path, sqlite3_errmsg(s->db));
 	(void)sqlite3_busy_timeout(s->db, 2000);

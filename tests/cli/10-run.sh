@@ -39,7 +39,8 @@ head -c 300000 /dev/urandom >random
 run cat random; t "stdout is byte-identical" cmp out random
 "$ANALYZER" -q cat <random >piped 2>/dev/null; t "stdin passes" cmp piped random
 run --stdin random cat; t "--stdin FILE" cmp out random
-run --stdin nowhere cat; t "--stdin of a missing file: status" is $status 127
+run --stdin nowhere cat; t "--stdin of a missing file: status" is $status 125
+t "--stdin of a missing file: names it" has err 'cannot open --stdin nowhere: No such file'
 "$ANALYZER" -q -n 3 sh -c 'wc -c' <random >counts 2>/dev/null
 t "several runs read /dev/null" is "$(tr -d ' \n' <counts)" 000
 run -n 2 --stdin random sh -c 'wc -c'; t "--stdin is opened anew per run" \
@@ -148,6 +149,20 @@ t "nohup: no word of it" hasnt nohup/analyzer.log Hangup
 (ulimit -f 100; cap "$ANALYZER" -q -s 10ms -o fsize sh -c 'sleep 2; exit 3'; echo $status >rc)
 t "a file size limit is a full disk: 125" is "$(cat rc)" 125
 
+for i in 1 2 3 4 5 6; do
+	timeout 0.5 "$ANALYZER" -q -o "twice.$i" sh -c "trap 'sleep 0.3; exit 5' TERM
+		while :; do sleep 0.05; done" 2>"$work/.null"
+done
+t "timeout(1) signals us and our group: once" is "$(for i in 1 2 3 4 5 6; do
+	sql "twice.$i" 'SELECT end_reason FROM run'; done | sort -u)" exited
+{ "$ANALYZER" -o nobody-reads sh -c 'sleep 0.3; exit 3' 2>&1 >/dev/null; echo $? >rc; } | head -n 1 >out
+t "stderr closed by its reader: the status stands" is "$(cat rc)" 3
+t "and the report is there" test -s nobody-reads/report.txt
+
+"$ANALYZER" -q -o closed2 cat <&- 2>"$work/.null"
+t "the workload has closed streams closed as well" test $? != 0
+run -o file:x true; t "-o file:x is a name like another" is $status 0
+
 # -- squeezing in a tree of plain files: what is written when
 tree() { # USAGE: the tree ./root with the group job in it
 	group=root/sys/fs/cgroup/job
@@ -176,5 +191,24 @@ t "stopped: the guard takes the limit back" is "$(cat while)" max
 t "continued: the limit is back, not believed" has out '^157286400'
 t "and the rows say so" is "$(sql stopped "SELECT count(*) FROM decision
 	WHERE action = 'release' AND reason LIKE 'analyzer was stopped%'")" 1
+
+echo '{"mode":"dynamic","law":"step","knob":"memory.reclaim","init_limit":"150M"}' >reclaim.json
+tree 200000000
+squeeze -r reclaim.json -o reclaim sh -c "sleep 0.5; cat $group/memory.max"
+t "knob memory.reclaim: no limit is written" has out '^max'
+tree 100000000
+touch -d 2020-01-01 $group/memory.max
+squeeze -r start.json --dry-run true
+t "--dry-run writes nothing, not even at the end" is "$(stat -c %y $group/memory.max | cut -c 1-4)" 2020
+tree 200000000
+echo '{"mode":"static","init_limit":"150M"}' >steady.json
+"$ANALYZER" -q --root root --cgname job -s 100ms -r steady.json -o noact \
+	sh -c "echo ready; sleep 2; exit 3" >out 2>err &
+pid=$!
+await out ready; sleep 0.4
+kill -9 "$(pgrep -P $pid analyzer-act)"; wait $pid; status=$?
+t "kill -9 of the actuator: the run goes on" is $status 3
+t "kill -9 of the actuator: released, once" is "$(sql noact "SELECT count(*) FROM decision
+	WHERE reason = 'the actuator process died'")" 1
 
 done_testing

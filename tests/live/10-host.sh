@@ -47,6 +47,14 @@ t "nothing of ours inside" is "$(cat out)" 3 # sh, cat, wc
 cap "$ANALYZER" -q --cgname a/b true
 t "--cgname is no path" has err "not a group's name"
 
+mkdir plain
+cap "$ANALYZER" -q --cgpath "$PWD/plain" true
+t "--cgpath that is no cgroup v2: 125" is $status 125
+t "is named" has err "cgpath $PWD/plain is not a cgroup v2 mount"
+cap "$ANALYZER" -q --cgroup-parent "../../../..$PWD/plain" true
+t "--cgroup-parent that leaves it" has err 'plain is not on cgroup v2'
+t "nothing was made there" is "$(ls plain)" ""
+
 # -- what outlives the main process
 cap "$ANALYZER" -q -o daemon sh -c '(sleep 1; echo late) & exit 3'
 t "a daemon is waited for" has out late
@@ -103,6 +111,16 @@ kill -INT $pid; sleep 0.3; kill -INT $pid; wait $pid; status=$?
 t "SIGINT twice kills" is $status 137
 t "and is recorded" is "$(sql twice 'SELECT end_reason FROM run')" interrupted
 
+# SIGINT while no run listens: here in the removal of the first run's group
+env --default-signal=INT strace -o trace -e trace=unlinkat -e inject=unlinkat:delay_enter=1000000 \
+	"$ANALYZER" -q -n 3 -o between sh -c 'echo run; sleep 0.2' >out 2>err &
+pid=$!
+await out run; sleep 0.7
+kill -INT "$(pgrep -P $pid -x analyzer)"; wait $pid; status=$?
+t "SIGINT between two runs: no other starts" is "$(grep -c run out)" 1
+t "SIGINT between two runs: 130" is $status 130
+t "SIGINT between two runs: a report" test -s between/report.txt
+
 # who leaves the group is still ours to end
 SECONDS=0
 cap timeout -s KILL 25 "$ANALYZER" -o escape --timeout 1500ms sh -c "trap '' TERM
@@ -133,11 +151,12 @@ t "what was recorded is kept" is "$(sql removed 'SELECT count(*) > 0 FROM sample
 strace -f -o trace "$ANALYZER" -q -s 20ms -o cost sleep 1 2>err
 main=$(head -n 1 trace | cut -d ' ' -f 1)
 awk -v m="$main" '$1 == m' trace >calls
-gate=$(grep -n 'write([0-9]*, "g", 1)' calls | cut -d : -f 1)
+gate=$(grep -n 'write([0-9]*, "g", 1' calls | cut -d : -f 1)
 end=$(grep -n 'epoll_wait' calls | tail -n 1 | cut -d : -f 1)
 sed -n "$gate,${end}p" calls >loop
 samples=$(sql cost 'SELECT count(*) - 2 FROM sample')
 t "the traced span holds the samples" test "$samples" -ge 40
+t "and their reads" test "$(grep -c pread64 loop)" -ge "$samples"
 t "no fork" hasnt loop 'clone\|fork('
 t "no file is opened" is "$(grep -c 'open' loop)" 0
 t "nothing is mapped or allocated from the kernel" is "$(grep -c 'mmap\|brk' loop)" 0
