@@ -2,7 +2,7 @@
 . "$(dirname "$0")/../../cli/lib.sh"
 
 cap "$ANALYZER" -r "$TOP/configs/squeezerstaticconfig.json" -o sweep \
-	"$WORKLOAD" 128M 5 0 --seconds 15
+	"$WORKLOAD" 64M 5 0 --seconds 12 --hot 50
 t "exit 0" is $status 0
 t "a baseline and four limited runs" is "$(sql sweep 'SELECT group_concat(kind, " ") FROM
 	(SELECT kind FROM run ORDER BY run_order)')" 'baseline static static static static'
