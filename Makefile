@@ -9,11 +9,11 @@ CC ?= cc
 VERSION := 0.1.0
 
 # -- flags: the user's CFLAGS, CPPFLAGS, LDFLAGS are appended to, never replaced
-PKGS := json-c sqlite3 libzstd
+PKGS := json-c sqlite3 libzstd libbpf libelf libdw
 ALL_CPPFLAGS := -D_GNU_SOURCE -DANALYZER_VERSION='"$(VERSION)"' -I. -I$(O) $(CPPFLAGS)
 ALL_CFLAGS := -std=gnu11 -pthread -g -Wall -Wextra -Wshadow -Wstrict-prototypes \
 	-Wmissing-prototypes -Wvla -Wformat=2 -Wno-format-nonliteral -Wundef -Wimplicit-fallthrough -Werror
-LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
+LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lm
 ifdef DEBUG
 ALL_CFLAGS += -O0
 else
@@ -37,14 +37,14 @@ say := @printf '  %-7s %s\n'
 endif
 
 # -- sources: one static archive per layer's modules, linked downwards only
-MODULES := cli report runner squeezer sampler store cgroup model base
+MODULES := cli report runner tracer squeezer sampler store cgroup model base
 src = $(filter-out cli/main.c,$(wildcard $(1)/*.c))
 obj = $(patsubst %.c,$(O)/%.o,$(call src,$(1)))
 LIB_OBJS := $(foreach m,$(MODULES),$(call obj,$(m)))
 LIB := $(O)/libanalyzer.a
 UNIT := $(patsubst tests/unit/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c))
 UNIT_LIB := $(patsubst %.c,$(O)/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
-C_FILES := $(foreach m,$(MODULES) tests/unit tests/example bench tools/vm.d,$(wildcard $(m)/*.[ch]))
+C_FILES := $(foreach m,$(MODULES) bpf tests/unit tests/example bench tools/vm.d,$(wildcard $(m)/*.[ch]))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -65,6 +65,22 @@ $(O)/%.o: %.c Makefile
 	$(say) CC $<
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# -- the kernel side: every bpf/*.bpf.c into one object, embedded in the analyzer by its skeleton
+BPF_OBJS := $(patsubst %.c,$(O)/%.o,$(wildcard bpf/*.bpf.c))
+BPF_CC ?= clang
+
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
+	$(say) BPF $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BPF_CC) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -I. -MMD -MP -c -o $@ $<
+
+$(O)/bpf/tracer.skel.h: $(BPF_OBJS)
+	$(say) SKEL $@
+	$(Q)bpftool gen object $(O)/bpf/tracer.o $(BPF_OBJS)
+	$(Q)bpftool gen skeleton $(O)/bpf/tracer.o name tracer_bpf >$@
+
+$(O)/tracer/kernel.o: $(O)/bpf/tracer.skel.h
 
 # The example stands alone: what a user would compile by hand. Its path is the one the
 # documentation uses, so a link is left beside the source.
@@ -142,4 +158,4 @@ unit-programs: $(UNIT)
 san-programs:
 	$(Q)$(MAKE) --no-print-directory SAN=address,undefined unit-programs
 
--include $(wildcard $(foreach m,$(MODULES) tests/unit tests/example bench,$(O)/$(m)/*.d))
+-include $(wildcard $(foreach m,$(MODULES) bpf tests/unit tests/example bench,$(O)/$(m)/*.d))
