@@ -69,3 +69,132 @@ struct row {
 };
 
 _Static_assert(sizeof(struct row) == 20, "struct row");
+
+/* -- what the rings carry ------------------------------------------------------------------------
+ */
+
+#define CHAIN_FRAMES_MAX 1024
+#define CHAIN_FIXES 4
+#define CAPTURE_CHUNK 4096
+#define CAPTURE_CHUNKS 32 /* of the stack at most, per capture: clang's deepest was 132 KB */
+
+enum record_type { RECORD_CALL = 1, RECORD_CHAIN, RECORD_CAPTURE, RECORD_BYTES, RECORD_PROCESS };
+
+/* An event. kind and flags as in model/event.h. */
+struct record_call {
+	u8 type;
+	u8 kind;
+	u8 flags;
+	u8 pad;
+	u16 function;
+	u16 pad2;
+	u64 seq; /* of its ring: 0, 1, 2 … ; a number missing is an event lost */
+	u64 t_ns;
+	u32 pid, tid;
+	u64 address, size;
+	u64 stack; /* 0, or the id of a chain or capture that was sent before */
+};
+
+/*
+ * RECORD_CHAIN: a stack never seen before, walked to its end: pcs[depth], keyed as rows are.
+ * RECORD_CAPTURE: a walk that met an address without a row. pcs[depth] is what was walked, then
+ * come the registers there; the bytes of the stack from sp upwards follow in RECORD_BYTES.
+ */
+struct record_chain {
+	u8 type;
+	u8 quality; /* enum stack_quality; of a capture: STACK_NONE when the table was not valid */
+	u16 depth;
+	u32 pid;
+	u64 id;
+	u64 ip, sp, bp;
+	u64 rbx, r12, r13, r14, r15; /* of the innermost frame: only with depth 0 */
+	u32 n_bytes;
+	u32 n_fixes;
+	/* Return addresses that the kernel has replaced by its trampoline, and the true ones. */
+	struct {
+		u64 slot, address;
+	} fix[CHAIN_FIXES];
+	u64 pcs[CHAIN_FRAMES_MAX];
+};
+
+#define CHAIN_HEAD offsetof(struct record_chain, pcs)
+
+struct record_bytes {
+	u8 type;
+	u8 pad[7];
+	u64 id;
+	u64 address;
+	u8 bytes[CAPTURE_CHUNK];
+};
+
+struct record_process {
+	u8 type;
+	u8 kind;  /* EVENT_FORK, EVENT_EXEC, EVENT_EXIT */
+	u8 flags; /* EVENT_SHARED_MM */
+	u8 pad[5];
+	u64 seq;
+	u64 t_ns;
+	u32 pid, ppid; /* FORK: ppid made pid */
+	u64 start_ns;  /* boot time */
+	u32 status;    /* EXIT: as of wait(2) */
+	u32 pad2;
+	char comm[16];
+};
+
+_Static_assert(sizeof(struct record_call) == 56, "struct record_call");
+_Static_assert(sizeof(struct record_chain) == 152 + 8 * CHAIN_FRAMES_MAX, "struct record_chain");
+_Static_assert(sizeof(struct record_bytes) == 24 + CAPTURE_CHUNK, "struct record_bytes");
+_Static_assert(sizeof(struct record_process) == 64, "struct record_process");
+
+/* -- maps ----------------------------------------------------------------------------------------
+ */
+
+/* Code of no file: its offset is the address itself. */
+#define MODULE_ANONYMOUS 0xffff
+
+#define ROW_KEY(module, offset) ((u64)(module) << 48 | ((offset) & ((1ULL << 48) - 1)))
+
+#define TABLE_RANGES 256
+
+/* Where the code of a process is: valid while the process has just as many pages of code. */
+struct table {
+	u64 exec_pages; /* mm_struct.exec_vm */
+	u32 n;
+	u32 pad;
+	struct table_range {
+		u64 start, end;
+		u64 bias;
+		u64 module;
+	} range[TABLE_RANGES]; /* sorted by start; unused ones are ~0 */
+};
+
+/* One per CPU, shared with user space by mmap. */
+struct cpu_state {
+	u64 seq;  /* events produced: the next number */
+	u64 lost; /* of them not in the ring */
+	u64 lost_from_ns, lost_to_ns;
+	u64 hits;    /* programs run for the workload */
+	u64 outside; /* for others: shared files */
+	u64 nested;  /* calls made by allocators themselves */
+	u64 walked, chains, captures;
+	u64 captures_lost; /* no room for the stack: its event has none */
+	u64 faulted_pages; /* that reading the stack has brought in */
+	u64 stops;
+	u64 no_storage;
+	u64 peak; /* bytes in the ring at most; user space takes it back to 0 */
+	u64 woken;
+};
+
+/* Written by user space while the tracer runs. */
+struct control {
+	u64 heartbeat_ns; /* without a fresh one nobody is stopped */
+};
+
+/* A process that a program has stopped, keyed by pid. */
+struct stopped {
+	u8 is_own_pending; /* our SIGSTOP is on its way */
+	u8 is_foreign;     /* somebody else has stopped it too: it stays stopped */
+	u8 pad[6];
+};
+
+enum trace_policy { POLICY_PAUSE, POLICY_DROP, POLICY_ABORT };

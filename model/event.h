@@ -10,27 +10,7 @@
 #pragma once
 
 #include "base/base.h"
-
-enum event_kind {
-	EVENT_ALLOC,   /* a block of the heap: address, size as requested */
-	EVENT_FREE,    /* address */
-	EVENT_RESTORE, /* the thread's last FREE or MUNMAP with EVENT_REALLOC did not happen */
-	EVENT_FAILED,  /* an allocation that returned NULL: size */
-	EVENT_MMAP,    /* address, size rounded to pages; replaces what was mapped there */
-	EVENT_MUNMAP,  /* address, size rounded to pages; may cover parts of several mappings */
-	EVENT_BRK,     /* the workload moved its break itself: address = the end before, size =
-			* growth in bytes, negative (as int64_t) when it shrank */
-	EVENT_FORK,    /* pid made a child: address = the child's pid. Without EVENT_SHARED_MM the
-			* child has a copy of what was live */
-	EVENT_EXEC,    /* the process's live blocks are gone */
-	EVENT_EXIT,    /* the process's last thread ended: size = status as of wait(2) */
-	EVENT_KINDS
-};
-
-enum {
-	EVENT_REALLOC = 1,
-	EVENT_SHARED_MM = 2, /* FORK by vfork, posix_spawn or CLONE_VM */
-};
+#include "model/kinds.h"
 
 struct event {
 	int64_t t_ns; /* CLOCK_MONOTONIC */

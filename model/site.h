@@ -5,13 +5,7 @@
 #pragma once
 
 #include "base/base.h"
-
-enum stack_quality {
-	STACK_FULL,    /* unwound to the thread's first frame */
-	STACK_CUT,     /* the outer end is missing */
-	STACK_GUESSED, /* at least one frame found by frame pointer, without unwind rows */
-	STACK_NONE,    /* nothing known */
-};
+#include "model/kinds.h"
 
 enum site_kind { SITE_MALLOC, SITE_MMAP, SITE_BRK, SITE_OTHER };
 

@@ -1,0 +1,358 @@
+/*
+ * The stack of the current thread, walked by learned rows: no frame pointers needed, no window,
+ * no top of stack to be known. What has no row yet is captured for user space to unwind, which
+ * then teaches the rows.
+ */
+#pragma once
+
+#include "bpf/maps.bpf.h"
+
+enum walk_state {
+	WALK_DONE,    /* quality says how */
+	WALK_MISS,    /* no row for this address */
+	WALK_COMPLEX, /* a row that needs more registers than are followed here */
+};
+
+#define CAPTURE_ID (1ULL << 63)
+#define HASH_PRIME 0x9e3779b97f4a7c15ULL
+
+/* Non-faulting first; a page that is not there is brought in, and counted as our doing. */
+static bool read_word(u64 address, u64 *ret)
+{
+	u32 cpu;
+	struct cpu_state *cs;
+
+	if (bpf_probe_read_user(ret, sizeof(*ret), (void *)address) == 0)
+		return true;
+	cs = this_cpu(&cpu);
+	if (cs)
+		__sync_fetch_and_add(&cs->faulted_pages, 1);
+	return bpf_copy_from_user(ret, sizeof(*ret), (void *)address) == 0;
+}
+
+/* The kernel keeps the true return address where it has put its trampoline. */
+static u64 true_return(u64 slot)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct return_instance *ri = BPF_CORE_READ(task, utask, return_instances);
+
+	for (int i = 0; i < 64 && ri; i++) {
+		if (BPF_CORE_READ(ri, stack) == slot) {
+			u64 address = BPF_CORE_READ(ri, orig_ret_vaddr);
+			struct return_instance *next = BPF_CORE_READ(ri, next);
+
+			/* A tail call shares the slot: the outer one knows the real address. */
+			if (!next || BPF_CORE_READ(next, stack) != slot)
+				return address;
+		}
+		ri = BPF_CORE_READ(ri, next);
+	}
+	return 0;
+}
+
+static u64 trampoline(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct xol_area *area = BPF_CORE_READ(task, mm, uprobes_state.xol_area);
+
+	return area ? BPF_CORE_READ(area, vaddr) : 0;
+}
+
+/* The key of an address, and 0 for code of no file or none. */
+static u64 place(const struct table *t, u64 pc)
+{
+	u32 lo = 0;
+
+	for (u32 step = TABLE_RANGES / 2; step > 0; step /= 2) {
+		u32 at = (lo + step) & (TABLE_RANGES - 1);
+
+		if (t->range[at].start <= pc)
+			lo = at;
+	}
+	lo &= TABLE_RANGES - 1;
+	if (pc < t->range[lo].start || pc > t->range[lo].end || !t->range[lo].module)
+		return 0;
+	return ROW_KEY(t->range[lo].module, pc - t->range[lo].bias);
+}
+
+struct walk_ctx {
+	struct thread *th;
+	struct table *table;
+};
+
+static u64 base_of(const struct walk *w, u8 base, u64 cfa)
+{
+	return base == ROW_CFA ? cfa : base == ROW_RSP ? w->sp : w->bp;
+}
+
+static bool apply_row(struct walk *w, const struct row *row)
+{
+	u64 cfa, ra, bp = w->bp, sp;
+
+	cfa = base_of(w, row->cfa_base, 0) + row->cfa_off;
+	if (row->cfa_deref && !read_word(cfa, &cfa))
+		return false;
+	ra = base_of(w, row->ra_base, cfa) + row->ra_off;
+	if (row->rbp_base != ROW_NONE &&
+	    !read_word(base_of(w, row->rbp_base, cfa) + row->rbp_off, &bp))
+		return false;
+	sp = cfa;
+	w->ip = ra;
+	if (!read_word(ra, &w->ip))
+		return false;
+	if (w->trampoline && w->ip == w->trampoline) {
+		u64 address = true_return(ra);
+
+		if (address)
+			w->ip = address;
+	}
+	if (row->is_signal)
+		w->ip += 1; /* it is exact: keyed as if it were a return address */
+	else if (sp <= w->sp)
+		return false; /* no progress: damaged */
+	w->sp = sp;
+	w->bp = bp;
+	return true;
+}
+
+/* Code without unwind information may keep a frame pointer: believed when what it leads to is
+ * code. */
+static bool apply_guess(struct walk *w, struct table *table)
+{
+	u64 ip, bp;
+
+	if (w->bp < w->sp || w->bp - w->sp > (1 << 20) || !read_word(w->bp + 8, &ip) ||
+	    !place(table, ip) || !read_word(w->bp, &bp))
+		return false;
+	w->sp = w->bp + 16;
+	w->ip = ip;
+	w->bp = bp;
+	w->quality = STACK_GUESSED;
+	return true;
+}
+
+static bool step(struct walk *w, const struct row *row, struct table *table)
+{
+	if (!row || row->kind == ROW_GUESS)
+		return apply_guess(w, table);
+	return row->kind == ROW_CFI && apply_row(w, row);
+}
+
+static long walk_frame(u32 i __attribute__((unused)), struct walk_ctx *ctx)
+{
+	struct thread *th = ctx->th;
+	struct walk *w = &th->walk;
+	const struct row *row = NULL;
+	u64 key = place(ctx->table, w->ip);
+	u32 at = w->depth;
+
+	w->state = WALK_DONE;
+	if (key && key >> 48 != MODULE_ANONYMOUS) {
+		row = bpf_map_lookup_elem(&rows, &key);
+		if (!row || row->kind == ROW_COMPLEX) {
+			w->state = row ? WALK_COMPLEX : WALK_MISS;
+			return 1;
+		}
+	}
+	if (!key || at >= CHAIN_FRAMES_MAX) {
+		w->quality = STACK_CUT;
+		return 1;
+	}
+	th->chain.pcs[at & (CHAIN_FRAMES_MAX - 1)] = key;
+	w->depth = at + 1;
+	w->hash = (w->hash ^ key) * HASH_PRIME;
+	w->hash ^= w->hash >> 29;
+	if (row && row->kind == ROW_END)
+		return 1;
+	if (!step(w, row, ctx->table)) {
+		w->quality = STACK_CUT;
+		return 1;
+	}
+	return w->ip ? 0 : 1;
+}
+
+/* Walks as far as rows are known; th->walk says where it stands then. */
+__noinline int walk(struct thread *th, struct table *table)
+{
+	struct walk_ctx ctx = {.th = th, .table = table};
+
+	if (!th || !table)
+		return 0;
+	bpf_loop(CHAIN_FRAMES_MAX + 1, walk_frame, &ctx, 0);
+	return 0;
+}
+
+/* -- capture -------------------------------------------------------------------------------------
+ */
+
+/* Where the stack ends, so that little more than it is sent: the main thread's start, or the
+ * thread control block, which lies above a thread's stack. */
+static u64 stack_top(u64 sp)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 fs = BPF_CORE_READ(task, thread.fsbase);
+	u64 alt = BPF_CORE_READ(task, sas_ss_sp), alt_size = BPF_CORE_READ(task, sas_ss_size);
+	u64 start = BPF_CORE_READ(task, mm, start_stack);
+
+	if (alt_size && sp - alt < alt_size)
+		return alt + alt_size;
+	if (sp < start && start - sp < (8 << 20))
+		return start + 64; /* the word that _start reads argc from */
+	if (fs > sp && fs - sp < (8 << 20))
+		return fs;
+	return sp + CAPTURE_CHUNK * CAPTURE_CHUNKS;
+}
+
+struct capture_ctx {
+	void *ring;
+	u64 id, at, end;
+	u32 sent;
+};
+
+static long send_chunk(u32 i __attribute__((unused)), struct capture_ctx *c)
+{
+	u64 len = c->end - c->at;
+	struct record_bytes *b;
+	bool is_read;
+
+	if (c->at >= c->end)
+		return 1;
+	b = bpf_ringbuf_reserve(c->ring, sizeof(*b), 0);
+	if (!b)
+		return 1;
+	if (len > CAPTURE_CHUNK)
+		len = CAPTURE_CHUNK;
+	b->type = RECORD_BYTES;
+	b->id = c->id;
+	b->address = c->at;
+	is_read = bpf_probe_read_user(b->bytes, len, (void *)c->at) == 0 ||
+		  bpf_copy_from_user(b->bytes, len, (void *)c->at) == 0;
+	if (!is_read) {
+		bpf_ringbuf_discard(b, BPF_RB_NO_WAKEUP);
+		return 1;
+	}
+	bpf_ringbuf_submit(b, BPF_RB_NO_WAKEUP);
+	c->at += CAPTURE_CHUNK;
+	c->sent++;
+	return 0;
+}
+
+static void note_fixes(struct record_chain *chain)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct return_instance *ri = BPF_CORE_READ(task, utask, return_instances);
+	u32 n = 0;
+
+	for (int i = 0; i < CHAIN_FIXES && ri; i++) {
+		chain->fix[i].slot = BPF_CORE_READ(ri, stack);
+		chain->fix[i].address = true_return(chain->fix[i].slot);
+		n++;
+		ri = BPF_CORE_READ(ri, next);
+	}
+	chain->n_fixes = n;
+}
+
+/* Sends the walked part, the registers where it stopped, and the bytes of the stack above. */
+__noinline u64 send_capture(struct thread *th, u32 cpu, u64 seq)
+{
+	void *ring = bpf_map_lookup_elem(&rings, &cpu);
+	struct capture_ctx c = {.ring = ring};
+	struct record_chain *chain;
+	u64 len;
+
+	if (!th || !ring || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > ring_bytes / 2)
+		return 0;
+	chain = &th->chain;
+	c.id = CAPTURE_ID | (u64)cpu << 48 | seq;
+	c.at = th->walk.sp;
+	c.end = stack_top(c.at);
+	if (c.end - c.at > CAPTURE_CHUNK * CAPTURE_CHUNKS)
+		c.end = c.at + CAPTURE_CHUNK * CAPTURE_CHUNKS;
+	chain->type = RECORD_CAPTURE;
+	chain->quality = th->walk.quality;
+	chain->depth = th->walk.depth;
+	chain->pid = bpf_get_current_pid_tgid() >> 32;
+	chain->id = c.id;
+	chain->ip = th->walk.ip;
+	chain->sp = th->walk.sp;
+	chain->bp = th->walk.bp;
+	chain->n_bytes = c.end - c.at;
+	note_fixes(chain);
+	len = CHAIN_HEAD + 8 * (u64)(th->walk.depth & (CHAIN_FRAMES_MAX - 1));
+	if (len > sizeof(*chain) || bpf_ringbuf_output(ring, chain, len, BPF_RB_NO_WAKEUP) < 0)
+		return 0;
+	bpf_loop(CAPTURE_CHUNKS, send_chunk, &c, 0);
+	return c.id;
+}
+
+__noinline u64 send_chain(struct thread *th, u32 cpu)
+{
+	void *ring = bpf_map_lookup_elem(&rings, &cpu);
+	struct record_chain *chain;
+	u64 len, id;
+	u8 one = 1;
+
+	if (!th || !ring)
+		return 0;
+	id = th->walk.hash & ~CAPTURE_ID;
+	if (bpf_map_lookup_elem(&chains, &id))
+		return id;
+	chain = &th->chain;
+	chain->type = RECORD_CHAIN;
+	chain->quality = th->walk.quality;
+	chain->depth = th->walk.depth;
+	chain->pid = bpf_get_current_pid_tgid() >> 32;
+	chain->id = id;
+	chain->n_bytes = chain->n_fixes = 0;
+	len = CHAIN_HEAD + 8 * (u64)(th->walk.depth & (2 * CHAIN_FRAMES_MAX - 1));
+	/* Sent before it is noted as sent: whoever finds the note may rely on it. */
+	if (len > sizeof(*chain) || bpf_ringbuf_output(ring, chain, len, BPF_RB_NO_WAKEUP) < 0)
+		return 0;
+	(void)bpf_map_update_elem(&chains, &id, &one, BPF_ANY);
+	return id;
+}
+
+/* The stack at the return of a call: its id, 0 = none. */
+static u64 capture_stack(struct pt_regs *ctx, struct thread *th, u32 cpu, struct cpu_state *cs)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct table *table = bpf_map_lookup_elem(&tables, &pid);
+	u64 id;
+
+	th->walk.ip = PT_REGS_IP(ctx);
+	th->walk.sp = PT_REGS_SP(ctx);
+	th->walk.bp = PT_REGS_FP(ctx);
+	th->walk.hash = 0;
+	th->walk.depth = 0;
+	th->walk.state = WALK_MISS;
+	th->walk.trampoline = trampoline();
+	th->chain.rbx = ctx->bx;
+	th->chain.r12 = ctx->r12;
+	th->chain.r13 = ctx->r13;
+	th->chain.r14 = ctx->r14;
+	th->chain.r15 = ctx->r15;
+	th->walk.quality = STACK_NONE;
+	if (table && table->exec_pages == BPF_CORE_READ(task, mm, exec_vm)) {
+		th->walk.quality = STACK_FULL;
+		walk(th, table);
+	}
+	if (th->walk.state == WALK_DONE) {
+		__sync_fetch_and_add(&cs->walked, 1);
+		th->walk.hash = (th->walk.hash ^ th->walk.quality) * HASH_PRIME;
+		id = send_chain(th, cpu);
+	} else {
+		/* What needs all registers is unwound from the innermost frame, the only one where
+		 * they are known. */
+		if (th->walk.state == WALK_COMPLEX) {
+			th->walk.ip = PT_REGS_IP(ctx);
+			th->walk.sp = PT_REGS_SP(ctx);
+			th->walk.bp = PT_REGS_FP(ctx);
+			th->walk.depth = 0;
+		}
+		id = send_capture(th, cpu, __sync_fetch_and_add(&cs->captures, 1));
+	}
+	if (!id)
+		__sync_fetch_and_add(&cs->captures_lost, 1);
+	return id;
+}

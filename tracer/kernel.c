@@ -1,0 +1,472 @@
+#include "tracer/kernel.h"
+
+#include "bpf/tracer.skel.h"
+#include "tracer/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+/* Of the kernel's interface, newer than the headers that Debian 12 has. */
+#define ATTACH_UPROBE_MULTI 48
+#define UPROBE_MULTI_RETURN 1
+
+struct uprobe_multi_attr {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t cnt, multi_flags, pid, pad;
+};
+
+struct kernel {
+	struct tracer_bpf *skel;
+	int cpus;
+	size_t ring_bytes;
+	struct ring *rings;
+	int *ring_fds;
+	struct cpu_state *cpu_states;
+	struct control *control;
+	bool has_multi;
+	int perf_type; /* of the uprobe PMU, without uprobe_multi */
+	int stats_fd;
+	pthread_mutex_t lock; /* of links */
+	int *links;
+	size_t n_links;
+};
+
+/* -- what the kernel can -------------------------------------------------------------------------
+ */
+
+static int uprobe_multi_link(const struct uprobe_multi_attr *attr)
+{
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, attr, sizeof(*attr));
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Tried on a path that is no file: a kernel that knows the type says so, others do not. */
+static bool can_multi(void)
+{
+	struct bpf_insn insns[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K},
+				   {.code = BPF_JMP | BPF_EXIT}};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts);
+	uint64_t offset = 0;
+	struct uprobe_multi_attr attr = {.attach_type = ATTACH_UPROBE_MULTI,
+					 .path = (uintptr_t) "/",
+					 .offsets = (uintptr_t)&offset,
+					 .cnt = 1};
+	int fd, r;
+
+	opts.expected_attach_type = ATTACH_UPROBE_MULTI;
+	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe", "GPL", insns, ARRAY_SIZE(insns), &opts);
+	if (fd < 0)
+		return false;
+	attr.prog_fd = (uint32_t)fd;
+	r = uprobe_multi_link(&attr);
+	close(fd);
+	if (r >= 0)
+		close(r);
+	return r == -EBADF;
+}
+
+static int uprobe_pmu(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	int type = -1;
+
+	if (f && fscanf(f, "%d", &type) != 1)
+		type = -1;
+	return type;
+}
+
+/* -- loading -------------------------------------------------------------------------------------
+ */
+
+static int load_error(int r, struct err *err)
+{
+	if (r == -EPERM || r == -EACCES) {
+		(void)err_set(err, -EPERM, "the kernel does not let this user load BPF programs");
+		return err_hint(err, "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN");
+	}
+	if (r == -ESRCH || r == -ENOENT) {
+		(void)err_set(err, -ENOTSUP, "this kernel has no type information (BTF)");
+		return err_hint(err, "a kernel built with CONFIG_DEBUG_INFO_BTF has "
+				     "/sys/kernel/btf/vmlinux");
+	}
+	return err_errno(err, r, "cannot load the tracer's programs");
+}
+
+static int open_skeleton(struct kernel *k, const struct kernel_opts *opts, struct err *err)
+{
+	k->skel = tracer_bpf__open();
+	if (!k->skel)
+		return load_error(-errno, err);
+	k->skel->rodata->scope_cgroup_id = opts->cgroup_id;
+	k->skel->rodata->ring_bytes = (uint32_t)opts->ring_bytes;
+	k->skel->rodata->policy = opts->policy;
+	if (k->has_multi) {
+		(void)bpf_program__set_expected_attach_type(k->skel->progs.call_enter,
+							    ATTACH_UPROBE_MULTI);
+		(void)bpf_program__set_expected_attach_type(k->skel->progs.call_leave,
+							    ATTACH_UPROBE_MULTI);
+	}
+	/* Rings in the outer map must look like its template. */
+	(void)bpf_map__set_max_entries(bpf_map__inner_map(k->skel->maps.rings),
+				       (uint32_t)opts->ring_bytes);
+	return 0;
+}
+
+static int make_rings(struct kernel *k, struct err *err)
+{
+	k->rings = calloc((size_t)k->cpus, sizeof(*k->rings));
+	k->ring_fds = malloc((size_t)k->cpus * sizeof(*k->ring_fds));
+	if (!k->rings || !k->ring_fds)
+		return err_errno(err, -ENOMEM, "cannot make the tracer's rings");
+	for (int i = 0; i < k->cpus; i++)
+		k->ring_fds[i] = -1;
+	for (int i = 0; i < k->cpus; i++) {
+		uint32_t key = (uint32_t)i;
+		int r;
+
+		k->ring_fds[i] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0,
+						(uint32_t)k->ring_bytes, NULL);
+		if (k->ring_fds[i] < 0 || bpf_map_update_elem(bpf_map__fd(k->skel->maps.rings),
+							      &key, &k->ring_fds[i], BPF_ANY) < 0)
+			return err_errno(err, -errno, "cannot make the tracer's rings");
+		r = ring_open(&k->rings[i], k->ring_fds[i], k->ring_bytes, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static size_t cpu_states_bytes(const struct kernel *k)
+{
+	size_t entries = bpf_map__max_entries(k->skel->maps.cpus);
+
+	return entries * ((sizeof(struct cpu_state) + 7) & ~(size_t)7);
+}
+
+static int map_shared(struct kernel *k, struct err *err)
+{
+	void *cpus = mmap(NULL, cpu_states_bytes(k), PROT_READ | PROT_WRITE, MAP_SHARED,
+			  bpf_map__fd(k->skel->maps.cpus), 0);
+	void *control = mmap(NULL, sizeof(struct control), PROT_READ | PROT_WRITE, MAP_SHARED,
+			     bpf_map__fd(k->skel->maps.control), 0);
+
+	k->cpu_states = cpus == MAP_FAILED ? NULL : cpus;
+	k->control = control == MAP_FAILED ? NULL : control;
+	if (!k->cpu_states || !k->control)
+		return err_errno(err, -errno, "cannot map the tracer's counters");
+	return 0;
+}
+
+static int attach_tracepoints(struct kernel *k, struct err *err)
+{
+	struct bpf_program *progs[] = {k->skel->progs.process_fork, k->skel->progs.process_exec,
+				       k->skel->progs.process_exit, k->skel->progs.signal_deliver,
+				       k->skel->progs.signal_generate};
+
+	for (size_t i = 0; i < ARRAY_SIZE(progs); i++) {
+		const char *name = bpf_program__section_name(progs[i]) + strlen("raw_tp/");
+		int fd = bpf_raw_tracepoint_open(name, bpf_program__fd(progs[i]));
+
+		if (fd < 0)
+			return err_errno(err, -errno, "cannot trace %s", name);
+		k->links[k->n_links++] = fd;
+	}
+	return 0;
+}
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level, (void)fmt, (void)ap;
+	return 0;
+}
+
+static int load(struct kernel *k, const struct kernel_opts *opts, struct err *err)
+{
+	int r = open_skeleton(k, opts, err);
+
+	if (r < 0)
+		return r;
+	r = tracer_bpf__load(k->skel);
+	if (r < 0)
+		return load_error(r, err);
+	k->links = malloc(8 * sizeof(*k->links));
+	if (!k->links)
+		return err_errno(err, -ENOMEM, "cannot load the tracer");
+	r = make_rings(k, err);
+	if (r == 0)
+		r = map_shared(k, err);
+	if (r == 0)
+		r = attach_tracepoints(k, err);
+	return r;
+}
+
+int kernel_load(struct kernel **ret, const struct kernel_opts *opts, struct err *err)
+{
+	struct kernel *k = calloc(1, sizeof(*k));
+	int r;
+
+	if (!k)
+		return err_errno(err, -ENOMEM, "cannot load the tracer");
+	(void)libbpf_set_print(quiet); /* its errors are told in our words */
+	(void)pthread_mutex_init(&k->lock, NULL);
+	k->cpus = libbpf_num_possible_cpus();
+	k->ring_bytes = opts->ring_bytes;
+	k->has_multi = can_multi();
+	k->perf_type = k->has_multi ? -1 : uprobe_pmu();
+	k->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	r = load(k, opts, err);
+	if (r < 0) {
+		kernel_free(k);
+		return r;
+	}
+	*ret = k;
+	return 0;
+}
+
+void kernel_free(struct kernel *k)
+{
+	if (!k)
+		return;
+	kernel_detach(k);
+	for (int i = 0; k->rings && i < k->cpus; i++)
+		ring_close(&k->rings[i]);
+	for (int i = 0; k->ring_fds && i < k->cpus; i++)
+		close_fd(&k->ring_fds[i]);
+	if (k->cpu_states)
+		munmap(k->cpu_states, cpu_states_bytes(k));
+	if (k->control)
+		munmap(k->control, sizeof(struct control));
+	close_fd(&k->stats_fd);
+	tracer_bpf__destroy(k->skel);
+	(void)pthread_mutex_destroy(&k->lock);
+	free(k->rings);
+	free(k->ring_fds);
+	free(k->links);
+	free(k);
+}
+
+/* -- shared state --------------------------------------------------------------------------------
+ */
+
+int kernel_cpus(const struct kernel *k)
+{
+	return k->cpus;
+}
+
+struct ring *kernel_ring(struct kernel *k, int cpu)
+{
+	return &k->rings[cpu];
+}
+
+struct cpu_state *kernel_cpu(struct kernel *k, int cpu)
+{
+	return &k->cpu_states[cpu];
+}
+
+void kernel_beat(struct kernel *k, int64_t now_ns)
+{
+	__atomic_store_n(&k->control->heartbeat_ns, (uint64_t)now_ns, __ATOMIC_RELEASE);
+}
+
+int kernel_set_table(struct kernel *k, uint32_t pid, const struct table *table)
+{
+	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.tables), &pid, table, BPF_ANY);
+}
+
+int kernel_teach(struct kernel *k, uint64_t key, const struct row *row)
+{
+	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.rows), &key, row, BPF_ANY);
+}
+
+int64_t kernel_program_ns(const struct kernel *k)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+	int64_t sum = 0;
+
+	if (k->stats_fd < 0)
+		return -1;
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(k->skel->progs.call_enter), &info, &len) < 0)
+		return -1;
+	sum += (int64_t)info.run_time_ns;
+	memset(&info, 0, sizeof(info));
+	len = sizeof(info);
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(k->skel->progs.call_leave), &info, &len) < 0)
+		return -1;
+	return sum + (int64_t)info.run_time_ns;
+}
+
+int kernel_continue(struct kernel *k)
+{
+	int fd = bpf_map__fd(k->skel->maps.stopped), n = 0;
+	uint32_t pid;
+
+	while (bpf_map_get_next_key(fd, NULL, &pid) == 0) {
+		struct stopped st;
+
+		if (bpf_map_lookup_elem(fd, &pid, &st) == 0 && !st.is_foreign &&
+		    kill((pid_t)pid, SIGCONT) == 0)
+			n++;
+		(void)bpf_map_delete_elem(fd, &pid);
+	}
+	return n;
+}
+
+/* -- probes --------------------------------------------------------------------------------------
+ */
+
+static int keep_link(struct kernel *k, int fd)
+{
+	int *grown;
+
+	(void)pthread_mutex_lock(&k->lock);
+	grown = realloc(k->links, (k->n_links + 1) * sizeof(*k->links));
+	if (grown) {
+		k->links = grown;
+		k->links[k->n_links++] = fd;
+	}
+	(void)pthread_mutex_unlock(&k->lock);
+	if (grown)
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
+
+static int attach_multi(struct kernel *k, const char *path, const struct probes *probes,
+			bool is_return)
+{
+	_cleanup_free_ uint64_t *offsets = calloc(probes->n, sizeof(*offsets));
+	_cleanup_free_ uint64_t *cookies = calloc(probes->n, sizeof(*cookies));
+	const struct bpf_program *prog =
+		is_return ? k->skel->progs.call_leave : k->skel->progs.call_enter;
+	struct uprobe_multi_attr attr = {
+		.prog_fd = (uint32_t)bpf_program__fd(prog),
+		.attach_type = ATTACH_UPROBE_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.cookies = (uintptr_t)cookies,
+		.multi_flags = is_return ? UPROBE_MULTI_RETURN : 0,
+	};
+	int fd;
+
+	if (!offsets || !cookies)
+		return -ENOMEM;
+	for (size_t i = 0; i < probes->n; i++) {
+		if (is_return && !probes->p[i].has_return)
+			continue;
+		offsets[attr.cnt] = probes->p[i].offset;
+		cookies[attr.cnt++] = probes->p[i].cookie;
+	}
+	if (attr.cnt == 0)
+		return 0;
+	fd = uprobe_multi_link(&attr);
+	return fd < 0 ? fd : keep_link(k, fd);
+}
+
+static int attach_perf(struct kernel *k, const char *path, const struct probe *p, bool is_return)
+{
+	const struct bpf_program *prog =
+		is_return ? k->skel->progs.call_leave : k->skel->progs.call_enter;
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = (uint32_t)k->perf_type,
+		.config = is_return, /* bit 0 of the PMU's format: retprobe */
+		.config1 = (uintptr_t)path,
+		.config2 = p->offset,
+	};
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = p->cookie);
+	int fd, link;
+
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	link = bpf_link_create(bpf_program__fd(prog), fd, BPF_PERF_EVENT, &opts);
+	if (link < 0) {
+		int r = -errno;
+
+		close(fd);
+		return r;
+	}
+	close(fd); /* the link holds it, and has enabled it */
+	return keep_link(k, link);
+}
+
+int kernel_attach(struct kernel *k, int fd, const struct probes *probes, struct err *err)
+{
+	char path[32];
+	int r = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (k->has_multi) {
+		/* Returns first: no call may be seen to begin whose end is not. */
+		r = attach_multi(k, path, probes, true);
+		if (r == 0)
+			r = attach_multi(k, path, probes, false);
+	} else {
+		for (size_t i = 0; r == 0 && i < probes->n; i++) {
+			if (probes->p[i].has_return)
+				r = attach_perf(k, path, &probes->p[i], true);
+			if (r == 0)
+				r = attach_perf(k, path, &probes->p[i], false);
+		}
+	}
+	if (r < 0)
+		return err_errno(err, r, "cannot set probes");
+	return 0;
+}
+
+static void close_links(struct kernel *k)
+{
+	for (size_t i = 0; i < k->n_links; i++)
+		close(k->links[i]);
+	k->n_links = 0;
+}
+
+static bool is_link(const struct kernel *k, int fd)
+{
+	for (size_t i = 0; i < k->n_links; i++) {
+		if (k->links[i] == fd)
+			return true;
+	}
+	return false;
+}
+
+/* Holds the links, and nothing else that somebody could wait for, until the parent has closed
+ * its own; the grace periods are then spent here. */
+static _Noreturn void hold_links(const struct kernel *k, int parent_fd)
+{
+	int max = (int)sysconf(_SC_OPEN_MAX);
+	char byte;
+
+	(void)setsid();
+	for (int fd = 0; fd < max; fd++) {
+		if (fd != parent_fd && !is_link(k, fd))
+			close(fd);
+	}
+	(void)!read(parent_fd, &byte, 1);
+	_exit(0);
+}
+
+void kernel_detach(struct kernel *k)
+{
+	int fds[2] = {-1, -1};
+
+	if (!k->has_multi && k->n_links > 0 && pipe2(fds, O_CLOEXEC) == 0 && fork() == 0) {
+		close(fds[1]);
+		hold_links(k, fds[0]);
+	}
+	close_links(k);
+	close_fd(&fds[0]);
+	close_fd(&fds[1]);
+}

@@ -1,0 +1,25 @@
+/*
+ * What a traced run leaves: frames with names, stacks, sites and figures, put together after the
+ * recording. Owns all of it. The slow part is names: progress is told.
+ */
+#pragma once
+
+#include "tracer/reader.h"
+
+struct result;
+
+struct result_in {
+	struct reader *reader;
+	struct modules *modules;
+	const struct coverage *coverage;
+	size_t n_coverage;
+	int64_t trap_ns, program_ns; /* -1 = not known */
+	int64_t cpu_ns;              /* of the workload; -1 = not known */
+	int64_t copied_bytes;
+	void (*on_progress)(void *ctx, double done); /* may be NULL */
+	void *ctx;
+};
+
+int result_new(struct result **ret, const struct result_in *in, struct err *err);
+const struct trace_result *result_get(const struct result *r);
+void result_free(struct result *r); /* NULL allowed */

@@ -1,0 +1,362 @@
+#include "tracer/stacks.h"
+
+#include "tracer/idmap.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Captures that are being received: one per CPU at a time, some more where programs interleave. */
+#define PENDING_MAX 64
+
+struct pending {
+	uint64_t id; /* 0 = free */
+	struct record_chain head;
+	uint8_t *bytes; /* CAPTURE_CHUNK * CAPTURE_CHUNKS */
+	size_t len;
+};
+
+struct stack_row {
+	size_t first; /* in frames */
+	uint32_t depth;
+	enum stack_quality quality;
+	uint64_t hash;
+};
+
+struct process {
+	uint32_t pid, ppid;
+	bool has_table;
+	struct table table;
+};
+
+struct stacks {
+	struct kernel *kernel;
+	struct modules *modules;
+	struct stack_row *rows; /* stack id 1 is rows[0] */
+	size_t n, cap;
+	struct frame_ref *frames;
+	size_t n_frames, cap_frames;
+	struct idmap by_content; /* hash → stack id; probed on collision by hash + 1 */
+	struct idmap by_id;      /* the kernel side's id → stack id */
+	struct idmap taught;     /* ROW_KEY */
+	struct idmap processes;  /* pid → struct process, owned */
+	struct pending pending[PENDING_MAX];
+	size_t next_pending;
+	struct frame_ref *scratch; /* UNWIND_FRAMES_MAX */
+	struct stacks_totals totals;
+};
+
+/* -- stacks by their content ---------------------------------------------------------------------
+ */
+
+static uint64_t content_hash(const struct frame_ref *f, uint32_t n, enum stack_quality quality)
+{
+	uint64_t h = 1 + (uint64_t)quality;
+
+	for (uint32_t i = 0; i < n; i++)
+		h = idmap_hash(h ^ (ROW_KEY(f[i].module, f[i].offset) + i));
+	return h ? h : 1;
+}
+
+static bool is_same(const struct stacks *s, const struct stack_row *row, const struct frame_ref *f,
+		    uint32_t n, enum stack_quality quality)
+{
+	return row->depth == n && row->quality == quality &&
+	       memcmp(&s->frames[row->first], f, n * sizeof(*f)) == 0;
+}
+
+static int reserve(struct stacks *s, uint32_t depth)
+{
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 1024;
+		struct stack_row *rows = realloc(s->rows, cap * sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		s->rows = rows;
+		s->cap = cap;
+	}
+	if (s->n_frames + depth > s->cap_frames) {
+		size_t cap = 2 * s->cap_frames + depth + 4096;
+		struct frame_ref *frames = realloc(s->frames, cap * sizeof(*frames));
+
+		if (!frames)
+			return -ENOMEM;
+		s->frames = frames;
+		s->cap_frames = cap;
+	}
+	return 0;
+}
+
+/* f has no undefined padding: it is compared and kept as bytes. */
+static uint32_t intern(struct stacks *s, const struct frame_ref *f, uint32_t n,
+		       enum stack_quality quality)
+{
+	uint64_t hash = content_hash(f, n, quality);
+	const uint64_t *known;
+
+	while ((known = idmap_find(&s->by_content, hash)) != NULL) {
+		if (is_same(s, &s->rows[*known - 1], f, n, quality))
+			return (uint32_t)*known;
+		hash = hash + 1 ? hash + 1 : 1;
+	}
+	if (reserve(s, n) < 0 || idmap_put(&s->by_content, hash, s->n + 1) < 0)
+		return 0;
+	memcpy(&s->frames[s->n_frames], f, n * sizeof(*f));
+	s->rows[s->n++] = (struct stack_row){
+		.first = s->n_frames, .depth = n, .quality = quality, .hash = hash};
+	s->n_frames += n;
+	return (uint32_t)s->n;
+}
+
+static void set_frame(struct frame_ref *f, uint64_t key)
+{
+	uint64_t module = key >> 48;
+
+	memset(f, 0, sizeof(*f));
+	f->module = module == MODULE_ANONYMOUS ? 0 : (uint32_t)module;
+	f->offset = key & ((UINT64_C(1) << 48) - 1);
+}
+
+void stacks_chain(struct stacks *s, const struct record_chain *c)
+{
+	uint32_t depth = MIN(c->depth, UNWIND_FRAMES_MAX);
+	uint32_t id;
+
+	s->totals.chains++;
+	for (uint32_t i = 0; i < depth; i++)
+		set_frame(&s->scratch[i], c->pcs[i]);
+	id = intern(s, s->scratch, depth, c->quality);
+	if (id)
+		(void)idmap_put(&s->by_id, c->id, id); /* forgotten: stack not known */
+}
+
+/* -- processes and their code --------------------------------------------------------------------
+ */
+
+static struct process *process_get(struct stacks *s, uint32_t pid)
+{
+	uint64_t *known = idmap_find(&s->processes, pid);
+	struct process *p;
+
+	if (known && *known)
+		return (struct process *)(uintptr_t)*known;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	if (idmap_put(&s->processes, pid, (uintptr_t)p) < 0) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void stacks_exit(struct stacks *s, uint32_t pid)
+{
+	uint64_t *known = idmap_find(&s->processes, pid);
+
+	if (!known)
+		return;
+	free((struct process *)(uintptr_t)*known);
+	*known = 0;
+}
+
+void stacks_process(struct stacks *s, uint32_t pid, uint32_t ppid)
+{
+	struct process *p = process_get(s, pid), *parent = ppid ? process_get(s, ppid) : NULL;
+
+	if (!p)
+		return;
+	p->ppid = ppid;
+	p->has_table = parent && parent->has_table;
+	if (p->has_table)
+		p->table = parent->table;
+}
+
+/* The code of a process as it is now, told to the kernel side too. */
+static struct process *look_up(struct stacks *s, uint32_t pid, bool is_stale)
+{
+	struct process *p = process_get(s, pid);
+
+	if (!p || (p->has_table && !is_stale))
+		return p;
+	s->totals.tables++;
+	if (modules_read_maps(s->modules, pid, &p->table) < 0)
+		return p; /* gone: what was known of it has to do */
+	p->has_table = true;
+	(void)kernel_set_table(s->kernel, pid, &p->table);
+	return p;
+}
+
+/* -- captures ------------------------------------------------------------------------------------
+ */
+
+void stacks_capture(struct stacks *s, const struct record_chain *c)
+{
+	struct pending *p = &s->pending[s->next_pending++ % PENDING_MAX];
+
+	s->totals.captures++;
+	if (!p->bytes)
+		p->bytes = malloc(CAPTURE_CHUNK * CAPTURE_CHUNKS);
+	p->id = p->bytes ? c->id : 0;
+	p->len = 0;
+	memcpy(&p->head, c, CHAIN_HEAD + 8 * MIN((size_t)c->depth, CHAIN_FRAMES_MAX));
+	/* Looked up at once: the process may not live long. */
+	(void)look_up(s, c->pid, c->quality == STACK_NONE);
+}
+
+static struct pending *find_pending(struct stacks *s, uint64_t id)
+{
+	for (size_t i = 0; i < PENDING_MAX; i++) {
+		if (s->pending[i].id == id)
+			return &s->pending[i];
+	}
+	return NULL;
+}
+
+void stacks_bytes(struct stacks *s, const struct record_bytes *b)
+{
+	struct pending *p = find_pending(s, b->id);
+
+	if (!p || b->address != p->head.sp + p->len || p->len >= p->head.n_bytes)
+		return;
+	memcpy(p->bytes + p->len, b->bytes, MIN(CAPTURE_CHUNK, p->head.n_bytes - p->len));
+	p->len += MIN(CAPTURE_CHUNK, p->head.n_bytes - p->len);
+}
+
+static void apply_fixes(struct pending *p)
+{
+	for (uint32_t i = 0; i < MIN(p->head.n_fixes, CHAIN_FIXES); i++) {
+		uint64_t at = p->head.fix[i].slot - p->head.sp;
+
+		if (p->head.fix[i].address && at + 8 <= p->len && at < p->len)
+			memcpy(p->bytes + at, &p->head.fix[i].address, 8);
+	}
+}
+
+static void teach(void *ctx, struct frame_ref at, const struct row *row)
+{
+	struct stacks *s = ctx;
+	uint64_t key = ROW_KEY(at.module, at.offset);
+
+	if (at.module == 0 || idmap_find(&s->taught, key))
+		return;
+	if (kernel_teach(s->kernel, key, row) == 0 && idmap_put(&s->taught, key, 1) == 0)
+		s->totals.taught++;
+}
+
+static uint32_t unwind_pending(struct stacks *s, struct pending *p)
+{
+	struct process *proc = look_up(s, p->head.pid, false);
+	struct range ranges[TABLE_RANGES];
+	struct unwind_env env = {
+		.ranges = ranges, .get_cfi = modules_cfi, .on_row = teach, .ctx = s};
+	struct capture c = {
+		.ip = p->head.ip,
+		.rsp = p->head.sp,
+		.rbp = p->head.bp,
+		.rbx = p->head.rbx,
+		.r12 = p->head.r12,
+		.r13 = p->head.r13,
+		.r14 = p->head.r14,
+		.r15 = p->head.r15,
+		.base = p->head.sp,
+		.bytes = p->bytes,
+		.len = p->len,
+		.is_truncated = p->len < p->head.n_bytes,
+	};
+	_cleanup_free_ struct frame_ref *found = calloc(UNWIND_FRAMES_MAX, sizeof(*found));
+	enum stack_quality quality = STACK_NONE;
+	uint32_t depth = MIN(p->head.depth, UNWIND_FRAMES_MAX), n = 0;
+
+	if (!proc || !proc->has_table || !found) {
+		s->totals.unresolved++;
+		return 0;
+	}
+	env.n_ranges = modules_ranges(&proc->table, ranges);
+	apply_fixes(p);
+	n = (uint32_t)unwind(&env, &c, found, &quality);
+	for (uint32_t i = 0; i < depth; i++)
+		set_frame(&s->scratch[i], p->head.pcs[i]);
+	n = MIN(n, UNWIND_FRAMES_MAX - depth);
+	for (uint32_t i = 0; i < n; i++)
+		set_frame(&s->scratch[depth + i], ROW_KEY(found[i].module, found[i].offset));
+	if (quality == STACK_FULL && p->head.quality == STACK_GUESSED)
+		quality = STACK_GUESSED;
+	return intern(s, s->scratch, depth + n, quality);
+}
+
+uint32_t stacks_resolve(struct stacks *s, uint64_t id)
+{
+	struct pending *p;
+	uint32_t ret;
+	uint64_t *known;
+
+	if (!id)
+		return 0;
+	p = find_pending(s, id);
+	if (p) {
+		ret = unwind_pending(s, p);
+		p->id = 0;
+		return ret;
+	}
+	known = idmap_find(&s->by_id, id);
+	return known ? (uint32_t)*known : 0;
+}
+
+/* -- the object ----------------------------------------------------------------------------------
+ */
+
+int stacks_new(struct stacks **ret, struct kernel *k, struct modules *ms, struct err *err)
+{
+	struct stacks *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->scratch = calloc(UNWIND_FRAMES_MAX, sizeof(*s->scratch));
+	if (!s || !s->scratch) {
+		free(s);
+		return err_errno(err, -ENOMEM, "cannot start the tracer");
+	}
+	s->kernel = k;
+	s->modules = ms;
+	*ret = s;
+	return 0;
+}
+
+void stacks_free(struct stacks *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->processes.cap; i++)
+		free((struct process *)(uintptr_t)s->processes.slots[i].value);
+	for (size_t i = 0; i < PENDING_MAX; i++)
+		free(s->pending[i].bytes);
+	idmap_done(&s->by_content);
+	idmap_done(&s->by_id);
+	idmap_done(&s->taught);
+	idmap_done(&s->processes);
+	free(s->scratch);
+	free(s->frames);
+	free(s->rows);
+	free(s);
+}
+
+size_t stacks_count(const struct stacks *s)
+{
+	return s->n;
+}
+
+const struct frame_ref *stacks_frames(const struct stacks *s, uint32_t id, uint32_t *ret_depth,
+				      enum stack_quality *ret_quality)
+{
+	const struct stack_row *row = &s->rows[id - 1];
+
+	*ret_depth = row->depth;
+	*ret_quality = row->quality;
+	return &s->frames[row->first];
+}
+
+struct stacks_totals stacks_totals(const struct stacks *s)
+{
+	return s->totals;
+}

@@ -1,0 +1,42 @@
+/*
+ * From what the kernel side sends to stacks: chains are taken as they are, captures are unwound
+ * here, and the rows used for that are taught to the kernel side, so that it walks by itself the
+ * next time. Equal stacks get one id, however they came.
+ *
+ * Life: stacks_new → … → stacks_free. The reader's thread.
+ */
+#pragma once
+
+#include "tracer/kernel.h"
+#include "tracer/modules.h"
+
+struct stacks;
+
+struct stacks_totals {
+	int64_t chains, captures; /* definitions received */
+	int64_t unresolved;       /* captures of processes that were gone */
+	int64_t taught;           /* rows */
+	int64_t checked, mismatched;
+	int64_t tables; /* times that a process's code was looked up */
+};
+
+int stacks_new(struct stacks **ret, struct kernel *k, struct modules *ms, struct err *err);
+void stacks_free(struct stacks *s); /* NULL allowed */
+
+void stacks_chain(struct stacks *s, const struct record_chain *c);
+void stacks_capture(struct stacks *s, const struct record_chain *c);
+void stacks_bytes(struct stacks *s, const struct record_bytes *b);
+
+/* A process began (ppid 0: by exec, with new code) or ended. */
+void stacks_process(struct stacks *s, uint32_t pid, uint32_t ppid);
+void stacks_exit(struct stacks *s, uint32_t pid);
+
+/* The id of the stack that the kernel side calls id; 0 = not known. A capture is unwound now. */
+uint32_t stacks_resolve(struct stacks *s, uint64_t id);
+
+/* Stacks 1 … n; their frames. */
+size_t stacks_count(const struct stacks *s);
+const struct frame_ref *stacks_frames(const struct stacks *s, uint32_t id, uint32_t *ret_depth,
+				      enum stack_quality *ret_quality);
+
+struct stacks_totals stacks_totals(const struct stacks *s);
