@@ -20,6 +20,13 @@ struct table {
 	bool is_dynamic;
 };
 
+struct symbols {
+	bool is_read;
+	struct table table[2];
+	size_t n;
+	const char *problem;
+};
+
 struct elf_file {
 	Elf *elf;
 	int fd;
@@ -29,9 +36,8 @@ struct elf_file {
 	const char *interp;
 	const Elf64_Dyn *dynamic;
 	size_t n_dynamic;
-	struct table table[2];
-	size_t n_tables;
-	const char *problem;
+	struct symbols *symbols; /* owned; read when first asked for: most files are only */
+				 /* asked what they are linked to */
 };
 
 /* Bytes of the file; NULL where they are not in it or more than max. */
@@ -185,9 +191,9 @@ static bool set_strings(struct table *t, const char *string, uint64_t size)
 
 /* From the dynamic segment and not from a section: it is there even where section headers were
  * removed, and it is what ld.so believes. */
-static void find_dynsym(struct elf_file *f)
+static void find_dynsym(const struct elf_file *f)
 {
-	struct table *t = &f->table[f->n_tables];
+	struct table *t = &f->symbols->table[f->symbols->n];
 	const uint32_t *hash;
 	uint64_t n, size;
 
@@ -200,14 +206,14 @@ static void find_dynsym(struct elf_file *f)
 	t->is_dynamic = true;
 	if (t->symbol && dynamic_value(f, DT_STRSZ, &size) &&
 	    set_strings(t, dynamic_chunk(f, DT_STRTAB, size, STRINGS_MAX, ELF_T_BYTE), size))
-		f->n_tables++;
+		f->symbols->n++;
 	else
-		f->problem = "its dynamic symbol table is damaged";
+		f->symbols->problem = "its dynamic symbol table is damaged";
 }
 
-static void find_symtab(struct elf_file *f)
+static void find_symtab(const struct elf_file *f)
 {
-	struct table *t = &f->table[f->n_tables];
+	struct table *t = &f->symbols->table[f->symbols->n];
 	Elf_Scn *section = NULL, *strings;
 	const Elf64_Shdr *h = NULL, *s;
 
@@ -218,7 +224,7 @@ static void find_symtab(struct elf_file *f)
 	}
 	if (!section)
 		return;
-	f->problem = "its symbol table is damaged";
+	f->symbols->problem = "its symbol table is damaged";
 	strings = elf_getscn(f->elf, h->sh_link);
 	s = strings ? elf64_getshdr(strings) : NULL;
 	if (!s || s->sh_type == SHT_NOBITS)
@@ -227,9 +233,19 @@ static void find_symtab(struct elf_file *f)
 	t->n = h->sh_size / sizeof(*t->symbol);
 	if (t->symbol && set_strings(t, chunk(f, s->sh_offset, s->sh_size, STRINGS_MAX, ELF_T_BYTE),
 				     s->sh_size)) {
-		f->n_tables++;
-		f->problem = NULL;
+		f->symbols->n++;
+		f->symbols->problem = NULL;
 	}
+}
+
+static const struct symbols *symbols(const struct elf_file *f)
+{
+	if (!f->symbols->is_read) {
+		f->symbols->is_read = true;
+		find_symtab(f);
+		find_dynsym(f);
+	}
+	return f->symbols;
 }
 
 static void find_dynamic(struct elf_file *f)
@@ -302,6 +318,10 @@ int elf_file_open(struct elf_file **ret, int fd, const char *name, struct err *e
 
 	if (!f)
 		return err_errno(err, -ENOMEM, "%s", name);
+	f->fd = -1;
+	f->symbols = calloc(1, sizeof(*f->symbols));
+	if (!f->symbols)
+		return err_errno(err, -ENOMEM, "%s", name);
 	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (f->fd < 0 || fstat(f->fd, &st) < 0)
 		return err_errno(err, -errno, "%s", name);
@@ -320,8 +340,6 @@ int elf_file_open(struct elf_file **ret, int fd, const char *name, struct err *e
 	if (r < 0)
 		return r;
 	find_dynamic(f);
-	find_symtab(f);
-	find_dynsym(f);
 	*ret = TAKE_PTR(f);
 	return 0;
 }
@@ -332,6 +350,7 @@ void elf_file_close(struct elf_file *f)
 		return;
 	(void)elf_end(f->elf);
 	closep(&f->fd);
+	free(f->symbols);
 	free(f);
 }
 
@@ -365,22 +384,35 @@ const char *elf_file_interp(const struct elf_file *f)
 	return f->interp;
 }
 
+/* One string is read at a time: the table of them may be large. */
+static const char *dynamic_string(const struct elf_file *f, uint64_t at)
+{
+	uint64_t vaddr, size;
+	int64_t offset;
+	const char *s;
+
+	if (!dynamic_value(f, DT_STRTAB, &vaddr) || !dynamic_value(f, DT_STRSZ, &size) ||
+	    at >= size)
+		return NULL;
+	offset = elf_file_offset(f, vaddr);
+	size = MIN(size - at, 4096);
+	if (offset < 0 || offset + at > f->size)
+		return NULL;
+	size = MIN(size, f->size - (offset + at));
+	s = chunk(f, offset + at, size, 4096, ELF_T_BYTE);
+	return s && memchr(s, '\0', size) ? s : NULL;
+}
+
 const char *elf_file_string(const struct elf_file *f, enum elf_string kind, size_t nth)
 {
 	static const int64_t tags[] = {[ELF_SONAME] = DT_SONAME,
 				       [ELF_NEEDED] = DT_NEEDED,
 				       [ELF_RPATH] = DT_RPATH,
 				       [ELF_RUNPATH] = DT_RUNPATH};
-	const struct table *t = f->n_tables ? &f->table[f->n_tables - 1] : NULL;
 
-	if (!t || !t->is_dynamic)
-		return NULL;
 	for (size_t i = 0; i < f->n_dynamic && f->dynamic[i].d_tag != DT_NULL; i++) {
-		if (f->dynamic[i].d_tag != tags[kind] || nth-- > 0)
-			continue;
-		if (f->dynamic[i].d_un.d_val >= t->string_size)
-			return NULL;
-		return t->string + f->dynamic[i].d_un.d_val;
+		if (f->dynamic[i].d_tag == tags[kind] && nth-- == 0)
+			return dynamic_string(f, f->dynamic[i].d_un.d_val);
 	}
 	return NULL;
 }
@@ -394,14 +426,16 @@ bool elf_file_is_static(const struct elf_file *f)
 
 const char *elf_file_problem(const struct elf_file *f)
 {
-	return f->problem;
+	return symbols(f)->problem;
 }
 
 bool elf_file_next_function(const struct elf_file *f, struct elf_cursor *c,
 			    struct elf_function *ret)
 {
-	for (; c->table < f->n_tables; c->table++, c->i = 0) {
-		const struct table *t = &f->table[c->table];
+	const struct symbols *all = symbols(f);
+
+	for (; c->table < all->n; c->table++, c->i = 0) {
+		const struct table *t = &all->table[c->table];
 
 		while (c->i < t->n) {
 			const Elf64_Sym *s = &t->symbol[c->i++];
