@@ -351,8 +351,13 @@ struct row cfi_row(struct cfi *c, uint64_t vaddr)
 static bool caller_reg(Dwarf_Frame *frame, int reg, const struct expr_env *env, uint64_t *ret)
 {
 	struct expr_value v;
+	enum rule rule = get_rule(frame, reg, env, &v);
 
-	switch (get_rule(frame, reg, env, &v)) {
+	/* What callees preserve is the same unless told otherwise; libdw's table of that has rax
+	 * where it means rbx. */
+	if (reg == REG_RBX && rule == RULE_UNDEFINED)
+		rule = RULE_SAME;
+	switch (rule) {
 	case RULE_SAME:
 		*ret = env->regs->r[reg];
 		return env->regs->known >> reg & 1;
