@@ -1,311 +1,23 @@
 /* Unwinding of captures of the own stack: the same frames as glibc's backtrace(), whatever lies
  * on the stack; what is missing or unknown cuts a stack and never makes frames up. */
-#include "tracer/unwind.h"
+#include "own_stack.h"
 
-#include <dlfcn.h>
-#include <elf.h>
-#include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
+#include <ucontext.h>
 
 #include <cmocka.h>
-
-#define MODULES_MAX 64
-#define NOINLINE __attribute__((noinline, noclone))
-#define RAW __attribute__((noinline, noclone, no_sanitize("address", "undefined")))
-
-/* -- this process's code -------------------------------------------------------------------- */
-
-struct used {
-	struct frame_ref at;
-	struct row row;
-};
-
-struct process {
-	struct range ranges[MODULES_MAX * 2];
-	size_t n_ranges;
-	struct cfi *cfis[MODULES_MAX]; /* [module] */
-	uint32_t n_modules;
-	struct used used[UNWIND_FRAMES_MAX]; /* rows of the last walk, in order */
-	int n_used;
-};
-
-static struct process proc;
-static int (*backtrace)(void **ret, int n); /* glibc's: a sanitiser's own is one frame deeper */
-
-static int vdso_file(const struct dl_phdr_info *info)
-{
-	const Elf64_Ehdr *head = NULL;
-	int fd = memfd_create("vdso", 0);
-	size_t len;
-
-	for (int i = 0; i < info->dlpi_phnum && !head; i++) {
-		if (info->dlpi_phdr[i].p_type == PT_LOAD)
-			head = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	}
-	assert_true(fd >= 0 && head);
-	len = head->e_shoff + head->e_shnum * sizeof(Elf64_Shdr);
-	assert_int_equal(write(fd, head, len), len);
-	return fd;
-}
-
-static int add_module(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-	uint32_t module = ++proc.n_modules;
-	const char *path = info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe";
-	struct err err = {0};
-	int fd;
-
-	(void)size;
-	(void)ctx;
-	assert_true(module < MODULES_MAX);
-	fd = strstr(path, "vdso") ? vdso_file(info) : open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_int_equal(cfi_open(&proc.cfis[module], fd, path, &err), 0);
-	close(fd);
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uint64_t start = info->dlpi_addr + ph->p_vaddr;
-
-		if (ph->p_type == PT_LOAD && ph->p_flags & PF_X)
-			proc.ranges[proc.n_ranges++] =
-				(struct range){start, start + ph->p_memsz, info->dlpi_addr, module};
-	}
-	return 0;
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-static int setup(void **state)
-{
-	void *libc = dlopen("libc.so.6", RTLD_NOW);
-
-	(void)state;
-	assert_non_null(libc);
-	*(void **)&backtrace = dlsym(libc, "backtrace");
-	assert_non_null(backtrace);
-	dl_iterate_phdr(add_module, NULL);
-	qsort(proc.ranges, proc.n_ranges, sizeof(proc.ranges[0]), by_start);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	for (uint32_t i = 1; i <= proc.n_modules; i++)
-		cfi_close(proc.cfis[i]);
-	return 0;
-}
-
-static struct cfi *get_cfi(void *ctx, uint32_t module)
-{
-	struct process *p = ctx;
-
-	return p->cfis[module];
-}
-
-static void on_row(void *ctx, struct frame_ref at, const struct row *row)
-{
-	struct process *p = ctx;
-
-	p->used[p->n_used++] = (struct used){at, *row};
-}
-
-static const struct range *range_of(uint64_t address)
-{
-	for (size_t i = 0; i < proc.n_ranges; i++) {
-		if (address >= proc.ranges[i].start && address < proc.ranges[i].end)
-			return &proc.ranges[i];
-	}
-	return NULL;
-}
-
-static struct unwind_env environment(void)
-{
-	return (struct unwind_env){proc.ranges, proc.n_ranges, get_cfi, on_row, &proc};
-}
-
-/* -- captures ------------------------------------------------------------------------------- */
-
-/* void take_regs(uint64_t regs[8]): rbx, rbp, r12 ... r15 as the caller has them, its rsp after
- * the return and the address returned to. */
-void take_regs(uint64_t regs[8]);
-__asm__(".text\n.globl take_regs\n.type take_regs, @function\ntake_regs:\n.cfi_startproc\n"
-	"mov %rbx, (%rdi)\nmov %rbp, 8(%rdi)\nmov %r12, 16(%rdi)\nmov %r13, 24(%rdi)\n"
-	"mov %r14, 32(%rdi)\nmov %r15, 40(%rdi)\nlea 8(%rsp), %rax\nmov %rax, 48(%rdi)\n"
-	"mov (%rsp), %rax\nmov %rax, 56(%rdi)\nret\n.cfi_endproc\n.size take_regs, .-take_regs\n");
-
-#define STACK_BYTES (4 << 20)
-
-struct shot {
-	struct capture capture;
-	void *truth[UNWIND_FRAMES_MAX + 64]; /* of backtrace() */
-	int n_truth;
-	uint64_t low; /* copy from here, if below rsp: the other stack's end */
-};
-
-static struct shot shot;
-static uint64_t bytes[STACK_BYTES / 8];
-
-static RAW void copy_words(uint64_t *to, const volatile uint64_t *from, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = from[i];
-}
-
-static uint64_t stack_top(void)
-{
-	pthread_attr_t attr;
-	void *start;
-	size_t size;
-
-	assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
-	pthread_attr_getstack(&attr, &start, &size);
-	pthread_attr_destroy(&attr);
-	return (uint64_t)start + size;
-}
-
-/* The caller's stack into `shot`; level 0 is this function, in the capture and in the truth. */
-static RAW int snap(void)
-{
-	struct capture *c = &shot.capture;
-	uint64_t regs[8];
-
-	take_regs(regs);
-	*c = (struct capture){regs[7], regs[6], regs[1], regs[0],          regs[2], regs[3],
-			      regs[4], regs[5], regs[6], (uint8_t *)bytes, 0,       false};
-	if (shot.low)
-		c->base = MIN(c->base, shot.low & ~7ull);
-	c->len = MIN(stack_top() - c->base, (uint64_t)STACK_BYTES) & ~7ull;
-	copy_words(bytes, (const uint64_t *)c->base, c->len / 8);
-	shot.n_truth = backtrace(shot.truth, ARRAY_SIZE(shot.truth));
-	return 1;
-}
-
-static struct frame_ref frames[UNWIND_FRAMES_MAX];
-
-static int walk(const struct capture *c, enum stack_quality *quality)
-{
-	struct unwind_env env = environment();
-	int n;
-
-	proc.n_used = 0;
-	n = unwind(&env, c, frames, quality);
-	assert_int_equal(proc.n_used, n);
-	for (int i = 0; i < n; i++)
-		assert_memory_equal(&proc.used[i].at, &frames[i], sizeof(frames[i]));
-	return n;
-}
-
-/* backtrace() gives the exact pc after a signal frame, a frame_ref has one more. */
-static void expect_frames(int from, int n)
-{
-	for (int i = from; i < n; i++) {
-		uint64_t address = (uint64_t)shot.truth[i];
-		const struct range *r = range_of(address - 1);
-
-		address += i > 0 && proc.used[i - 1].row.is_signal;
-		assert_non_null(r);
-		assert_int_equal(frames[i].module, r->module);
-		assert_int_equal(frames[i].offset, address - r->bias);
-	}
-}
-
-static bool read_bytes(void *ctx, uint64_t address, uint64_t *ret)
-{
-	const struct capture *c = ctx;
-
-	if (address < c->base || address + 8 > c->base + c->len)
-		return false;
-	memcpy(ret, c->bytes + (address - c->base), 8);
-	return true;
-}
-
-/* The same chain once more, by full evaluation of every frame. */
-static void expect_full_evaluation(int n)
-{
-	struct capture *c = &shot.capture;
-	struct cfi_regs regs = {.known = 0x1f0c8};
-	bool is_signal = false;
-
-	regs.r[3] = c->rbx;
-	regs.r[6] = c->rbp;
-	regs.r[7] = c->rsp;
-	memcpy(&regs.r[12], &c->r12, 4 * sizeof(uint64_t));
-	regs.r[16] = c->ip;
-	for (int i = 0; i < n; i++) {
-		const struct range *r;
-		int done;
-
-		regs.r[16] += is_signal;
-		r = range_of(regs.r[16] - 1);
-		assert_non_null(r);
-		assert_int_equal(regs.r[16] - r->bias, frames[i].offset);
-		done = cfi_step(proc.cfis[r->module], r->bias, &regs, read_bytes, c, &is_signal);
-		assert_int_equal(done, i < n - 1);
-	}
-}
-
-/* And by nothing but the rows told of, as the BPF program does it. */
-static void expect_rows_alone(int n)
-{
-	struct capture *c = &shot.capture;
-	uint64_t ip = c->ip, base[4] = {0, 0, c->rsp, c->rbp};
-
-	for (int i = 0; i < n; i++) {
-		const struct row *row = &proc.used[i].row;
-		const struct range *r = range_of(ip - 1);
-
-		assert_int_equal(ip - r->bias, frames[i].offset);
-		if (row->kind == ROW_END) {
-			assert_int_equal(i, n - 1);
-			return;
-		}
-		assert_int_equal(row->kind, ROW_CFI);
-		base[ROW_CFA] = base[row->cfa_base] + row->cfa_off;
-		if (row->cfa_deref)
-			assert_true(read_bytes(c, base[ROW_CFA], &base[ROW_CFA]));
-		assert_true(read_bytes(c, base[row->ra_base] + row->ra_off, &ip));
-		if (row->rbp_base)
-			assert_true(
-				read_bytes(c, base[row->rbp_base] + row->rbp_off, &base[ROW_RBP]));
-		base[ROW_RSP] = base[ROW_CFA];
-		ip += row->is_signal;
-	}
-	fail();
-}
-
-/* The stack in `shot` in full; the number of frames. Level 0 is at another call of snap(). */
-static int expect_shot(void)
-{
-	enum stack_quality quality;
-	int n = walk(&shot.capture, &quality);
-
-	assert_int_equal(quality, STACK_FULL);
-	assert_int_equal(n, shot.n_truth);
-	assert_int_equal(proc.used[n - 1].row.kind, ROW_END);
-	expect_frames(1, n);
-	expect_full_evaluation(n);
-	return n;
-}
 
 static int rows_used(bool (*is)(const struct row *row))
 {
 	int n = 0;
 
-	for (int i = 0; i < proc.n_used; i++)
-		n += is(&proc.used[i].row);
+	for (int i = 0; i < own_n_used; i++)
+		n += is(&own_used[i].row);
 	return n;
 }
 
@@ -334,7 +46,7 @@ static bool is_complex(const struct row *row)
 
 static NOINLINE int recurse(int depth)
 {
-	int r = depth > 0 ? recurse(depth - 1) : snap();
+	int r = depth > 0 ? recurse(depth - 1) : own_snap();
 
 	__asm__ volatile("" : "+r"(r));
 	return r + 1;
@@ -345,7 +57,7 @@ static void recursion(void **state)
 	(void)state;
 	recurse(200);
 	assert_true(expect_shot() > 200);
-	expect_rows_alone(shot.n_truth);
+	expect_rows_alone(own_shot.n_truth);
 }
 
 static NOINLINE int with_alloca(int depth, size_t n)
@@ -354,7 +66,7 @@ static NOINLINE int with_alloca(int depth, size_t n)
 	int r;
 
 	__asm__ volatile("" : : "r"(p) : "memory");
-	r = depth > 0 ? with_alloca(depth - 1, n * 3 % 4093 + 1) : snap();
+	r = depth > 0 ? with_alloca(depth - 1, n * 3 % 4093 + 1) : own_snap();
 	__asm__ volatile("" : "+r"(r) : "r"(p) : "memory");
 	return r + 1;
 }
@@ -365,7 +77,7 @@ static void frames_of_variable_size(void **state)
 	with_alloca(50, 17);
 	expect_shot();
 	assert_true(rows_used(is_by_rbp) >= 50);
-	expect_rows_alone(shot.n_truth);
+	expect_rows_alone(own_shot.n_truth);
 }
 
 /* Realigned, of variable size and with arguments on the stack: the CFA is kept in memory. */
@@ -376,7 +88,7 @@ static NOINLINE int with_alignment(int depth, size_t n, long a, long b, long c, 
 	int r;
 
 	__asm__ volatile("" : : "r"(p), "r"(aligned) : "memory");
-	r = depth > 0 ? with_alignment(depth - 1, n + 40, b, c, d, e, a) : snap();
+	r = depth > 0 ? with_alignment(depth - 1, n + 40, b, c, d, e, a) : own_snap();
 	__asm__ volatile("" : "+r"(r) : "r"(p), "r"(aligned), "m"(e), "m"(d) : "memory");
 	return r + 1;
 }
@@ -387,7 +99,7 @@ static void overaligned_frames(void **state)
 	with_alignment(20, 8, 1, 2, 3, 4, 5);
 	expect_shot();
 	assert_true(rows_used(is_drap) >= 20);
-	expect_rows_alone(shot.n_truth);
+	expect_rows_alone(own_shot.n_truth);
 }
 
 static int compare_at_third(const void *a, const void *b)
@@ -395,7 +107,7 @@ static int compare_at_third(const void *a, const void *b)
 	static int calls;
 
 	if (++calls == 3)
-		snap();
+		own_snap();
 	return *(const int *)a - *(const int *)b;
 }
 
@@ -406,7 +118,7 @@ static void callback_of_libc(void **state)
 	(void)state;
 	qsort(values, ARRAY_SIZE(values), sizeof(values[0]), compare_at_third);
 	expect_shot();
-	expect_rows_alone(shot.n_truth);
+	expect_rows_alone(own_shot.n_truth);
 }
 
 /* -- signals -------------------------------------------------------------------------------- */
@@ -414,7 +126,7 @@ static void callback_of_libc(void **state)
 static void handler(int sig)
 {
 	(void)sig;
-	snap();
+	own_snap();
 }
 
 /* The interrupted instruction is the first of its function: only as an exact pc, not as a return
@@ -429,7 +141,7 @@ static void skip_ud2(int sig, siginfo_t *info, void *context)
 
 	(void)sig;
 	(void)info;
-	snap();
+	own_snap();
 	uc->uc_mcontext.gregs[REG_RIP] += 2;
 }
 
@@ -443,7 +155,7 @@ static void in_a_signal_handler(void **state)
 	sigaction(SIGUSR1, &old, NULL);
 	expect_shot();
 	assert_int_equal(rows_used(is_signal_frame), 1);
-	expect_rows_alone(shot.n_truth);
+	expect_rows_alone(own_shot.n_truth);
 }
 
 static void at_the_first_instruction(void **state)
@@ -461,8 +173,8 @@ static void at_the_first_instruction(void **state)
 	for (int i = 0; i < n; i++) {
 		const struct range *r = range_of((uint64_t)trap_first);
 
-		found |= frames[i].module == r->module &&
-			 frames[i].offset == (uint64_t)trap_first + 1 - r->bias;
+		found |= own_frames[i].module == r->module &&
+			 own_frames[i].offset == (uint64_t)trap_first + 1 - r->bias;
 	}
 	assert_true(found);
 }
@@ -475,9 +187,9 @@ static NOINLINE int raise_on(uint8_t *stack, size_t size)
 	assert_int_equal(sigaltstack(&ss, &old), 0);
 	sigaction(SIGUSR1, &sa, &old_sa);
 	/* Below what raise() needs, all of it mapped. */
-	shot.low = (uint64_t)__builtin_frame_address(0) - 8192;
+	own_shot.low = (uint64_t)__builtin_frame_address(0) - 8192;
 	raise(SIGUSR1);
-	shot.low = 0;
+	own_shot.low = 0;
 	sigaction(SIGUSR1, &old_sa, NULL);
 	assert_int_equal(sigaltstack(&old, NULL), 0);
 	return 1;
@@ -493,15 +205,15 @@ static void on_an_alternate_stack(void **state)
 	(void)state;
 	raise_on(stack, sizeof(stack));
 	n = expect_shot();
-	assert_true(shot.capture.rsp > (uint64_t)stack);
+	assert_true(own_shot.capture.rsp > (uint64_t)stack);
 	expect_rows_alone(n);
 
 	/* Without the interrupted stack there is nothing beyond the signal frame. */
-	part = shot.capture;
-	part.bytes += shot.capture.rsp - part.base;
-	part.base = shot.capture.rsp;
+	part = own_shot.capture;
+	part.bytes += own_shot.capture.rsp - part.base;
+	part.base = own_shot.capture.rsp;
 	part.len = (uint64_t)stack + sizeof(stack) - part.base;
-	n_part = walk(&part, &quality);
+	n_part = own_walk(&part, &quality);
 	assert_int_equal(quality, STACK_CUT);
 	assert_true(n_part > 2 && n_part < n);
 	expect_frames(1, n_part);
@@ -523,7 +235,7 @@ static void in_a_thread(void **state)
 	assert_int_equal(pthread_create(&t, NULL, thread, NULL), 0);
 	pthread_join(t, NULL);
 	expect_shot();
-	expect_rows_alone(shot.n_truth);
+	expect_rows_alone(own_shot.n_truth);
 }
 
 /* int call_complex(int (*fn)(void)): its CFA is in rbx. */
@@ -563,15 +275,15 @@ static NOINLINE int call_jit(void)
 {
 	int r = ((int (*)(int (*)(void)))(void *)jit)(recurse_some);
 
-	/* snap()'s own ended at the code without tables. */
-	shot.n_truth = backtrace(shot.truth, ARRAY_SIZE(shot.truth));
+	/* own_snap()'s own ended at the code without tables. */
+	own_shot.n_truth = glibc_backtrace(own_shot.truth, ARRAY_SIZE(own_shot.truth));
 	return r + 1;
 }
 
 static void code_of_no_file(void **state)
 {
 	enum stack_quality quality;
-	int n, inner = 6; /* snap, recurse 0 ... 3, recurse_some */
+	int n, inner = 6; /* own_snap, recurse 0 ... 3, recurse_some */
 
 	(void)state;
 	jit = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -579,26 +291,28 @@ static void code_of_no_file(void **state)
 	memcpy(jit, jit_code, sizeof(jit_code));
 	assert_int_equal(mprotect(jit, 4096, PROT_READ | PROT_EXEC), 0);
 	call_jit();
-	n = walk(&shot.capture, &quality);
+	n = own_walk(&own_shot.capture, &quality);
 	assert_int_equal(quality, STACK_GUESSED);
-	while (inner > 0 && frames[inner].module)
+	while (inner > 0 && own_frames[inner].module)
 		inner--;
 	assert_true(inner > 0);
-	assert_int_equal(frames[inner].offset, (uint64_t)jit + 6);
-	assert_int_equal(proc.used[inner].row.kind, ROW_GUESS);
+	assert_int_equal(own_frames[inner].offset, (uint64_t)jit + 6);
+	assert_int_equal(own_used[inner].row.kind, ROW_GUESS);
 	/* call_jit (at another call of it), its caller and so on: */
-	assert_int_equal(n - inner - 1, shot.n_truth);
-	memmove(shot.truth + inner + 1, shot.truth, shot.n_truth * sizeof(shot.truth[0]));
+	assert_int_equal(n - inner - 1, own_shot.n_truth);
+	memmove(own_shot.truth + inner + 1, own_shot.truth,
+		own_shot.n_truth * sizeof(own_shot.truth[0]));
 	expect_frames(inner + 2, n);
 
 	/* A frame pointer that leads nowhere. */
-	shot.capture.ip = (uint64_t)jit + 6;
-	shot.capture.rbp = 0;
-	assert_int_equal(walk(&shot.capture, &quality), 1);
+	own_shot.capture.ip = (uint64_t)jit + 6;
+	own_shot.capture.rbp = 0;
+	assert_int_equal(own_walk(&own_shot.capture, &quality), 1);
 	assert_int_equal(quality, STACK_CUT);
-	shot.capture.rbp = shot.capture.rsp; /* no return address there */
-	memset(bytes + (shot.capture.rsp - shot.capture.base) / 8, 0, 16);
-	assert_int_equal(walk(&shot.capture, &quality), 1);
+	own_shot.capture.rbp = own_shot.capture.rsp; /* no return address there */
+	memset((uint8_t *)own_shot.capture.bytes + (own_shot.capture.rsp - own_shot.capture.base),
+	       0, 16);
+	assert_int_equal(own_walk(&own_shot.capture, &quality), 1);
 	assert_int_equal(quality, STACK_CUT);
 	munmap(jit, 4096);
 }
@@ -613,18 +327,18 @@ static struct cfi *get_none(void *ctx, uint32_t module)
 
 static void file_that_cannot_be_read(void **state)
 {
-	struct unwind_env env = environment();
+	struct unwind_env env = own_environment();
 	enum stack_quality quality;
 
 	(void)state;
 	recurse(3);
 	env.get_cfi = get_none;
 	env.on_row = NULL;
-	shot.capture.rbp = 0;
-	assert_int_equal(unwind(&env, &shot.capture, frames, &quality), 1);
+	own_shot.capture.rbp = 0;
+	assert_int_equal(unwind(&env, &own_shot.capture, own_frames, &quality), 1);
 	assert_int_equal(quality, STACK_CUT);
 	expect_frames(1, 1);
-	assert_true(frames[0].module != 0);
+	assert_true(own_frames[0].module != 0);
 }
 
 /* -- captures that end early ------------------------------------------------------------------ */
@@ -638,9 +352,9 @@ static void every_length(void **state)
 	(void)state;
 	with_alloca(6, 17);
 	n_full = expect_shot();
-	len = shot.capture.len;
-	for (shot.capture.len = 0; shot.capture.len < len; shot.capture.len += 8) {
-		n = walk(&shot.capture, &quality);
+	len = own_shot.capture.len;
+	for (own_shot.capture.len = 0; own_shot.capture.len < len; own_shot.capture.len += 8) {
+		n = own_walk(&own_shot.capture, &quality);
 		assert_true(n >= n_before && n <= n_full);
 		expect_frames(1, n);
 		if (quality == STACK_FULL)
@@ -658,7 +372,7 @@ static void too_deep(void **state)
 
 	(void)state;
 	recurse(UNWIND_FRAMES_MAX + 40);
-	assert_int_equal(walk(&shot.capture, &quality), UNWIND_FRAMES_MAX);
+	assert_int_equal(own_walk(&own_shot.capture, &quality), UNWIND_FRAMES_MAX);
 	assert_int_equal(quality, STACK_CUT);
 	expect_frames(1, UNWIND_FRAMES_MAX);
 }
@@ -674,14 +388,14 @@ static void return_address_of_zero(void **state)
 	enum stack_quality quality;
 
 	(void)state;
-	assert_int_equal(walk(&c, &quality), 1);
+	assert_int_equal(own_walk(&c, &quality), 1);
 	assert_int_equal(quality, STACK_FULL);
 	c.len = 7;
-	assert_int_equal(walk(&c, &quality), 1);
+	assert_int_equal(own_walk(&c, &quality), 1);
 	assert_int_equal(quality, STACK_CUT);
 	c.base = UINT64_MAX - 3; /* wraps */
 	c.rsp = UINT64_MAX - 3;
-	assert_int_equal(walk(&c, &quality), 1);
+	assert_int_equal(own_walk(&c, &quality), 1);
 	assert_int_equal(quality, STACK_CUT);
 }
 
@@ -701,10 +415,10 @@ static void no_progress(void **state)
 	enum stack_quality quality;
 
 	(void)state;
-	assert_int_equal(unwind(&env, &c, frames, &quality), 2);
+	assert_int_equal(unwind(&env, &c, own_frames, &quality), 2);
 	assert_int_equal(quality, STACK_CUT);
-	assert_int_equal(frames[1].module, 0);
-	assert_int_equal(frames[1].offset, r->start + 1);
+	assert_int_equal(own_frames[1].module, 0);
+	assert_int_equal(own_frames[1].offset, r->start + 1);
 }
 
 int main(void)
@@ -727,5 +441,5 @@ int main(void)
 		cmocka_unit_test(no_progress),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, own_stack_setup, own_stack_teardown);
 }
