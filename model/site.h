@@ -56,11 +56,13 @@ struct site {
 	enum site_kind kind;
 	int64_t alloc_count, free_count;
 	int64_t alloc_bytes;
-	int64_t live_bytes, live_count; /* now; at the end of a run: not freed when its process
-					 * exited or was replaced by exec, or still live */
+	int64_t live_bytes, live_count; /* now, in processes that are there */
+	/* Not freed when its process exited, or still live at the end of the run (column
+	 * end_live_bytes). What exec discards is neither freed nor leaked. */
+	int64_t leaked_bytes, leaked_count;
 	int64_t peak_live_bytes;
 	int64_t at_peak_bytes;   /* live when the whole workload's live bytes were highest */
-	int64_t temporary_count; /* freed by the next event of the thread that allocated it */
+	int64_t temporary_count; /* blocks freed by the next event of the thread that allocated */
 	int64_t failed_count;
 	uint32_t size_log2[SITE_LOG2_MAX];     /* blocks of 2^i ... 2^(i+1)-1 bytes; 0 in [0] */
 	uint32_t lifetime_log2[SITE_LOG2_MAX]; /* freed blocks by age in ns, likewise */

@@ -3,10 +3,19 @@
  *
  * Pure: events in order of time go in, totals per site come out. Memory is bounded by what is
  * live, not by how many events there were. Processes are told apart by pid between FORK or EXEC
- * and EXIT; a fork's child starts with a copy of what its parent has live. Events of pids never
- * announced start such a process.
+ * and EXIT. Events of pids never announced start an empty process.
  *
- * Life: live_new → live_event … → live_finish → live_site … → live_free. From one thread.
+ * Everything is counted once, where it was requested. What a fork's child has from its parent is
+ * inherited: it is found and can be freed in the child, but neither its being there nor its
+ * freeing changes any figure of a site. After FORK with EVENT_SHARED_MM both pids mean one
+ * address space, until the child's EXEC or EXIT. When the last pid of an address space exits,
+ * what is live in it is leaked; when it calls exec, that is discarded. Both leave the live
+ * figures.
+ *
+ * One MMAP or growing BRK is one allocation, freed when its last byte goes; until then its live
+ * bytes are what is left of it. An allocation over something live replaces it: that was freed.
+ *
+ * Life: live_new → live_event … → live_finish → live_sites … → live_free. From one thread.
  */
 #pragma once
 
@@ -21,36 +30,57 @@ void live_free(struct live *l); /* NULL allowed */
 /* What an event did. */
 enum live_effect {
 	LIVE_OK,
-	LIVE_NOTHING,   /* it changed nothing: free of NULL or of a block never seen, munmap of
-			 * something that no site owns. Not worth recording */
+	LIVE_NOTHING,   /* it changed nothing: free of NULL, munmap of something that no site owns,
+			 * RESTORE of nothing, a range that cannot be. Not worth recording; it does
+			 * not stand between a thread's ALLOC and the FREE that makes it temporary */
 	LIVE_UNKNOWN,   /* FREE of a block that is not known: allocated before the trace began, or
 			 * its ALLOC was lost. Counted */
 	LIVE_NO_MEMORY, /* forgotten and counted */
 };
 
+/*
+ * FREE and MUNMAP with EVENT_REALLOC count like those without. RESTORE as the thread's next event
+ * puts back what they took, and takes back what they counted; a peak reached in between stays.
+ * What threads did last is kept for at least the 16,384 that were active last.
+ */
 enum live_effect live_event(struct live *l, const struct event *ev);
 
 struct live_totals {
-	int64_t events; /* those that had an effect */
+	int64_t events; /* LIVE_OK and LIVE_UNKNOWN */
 	int64_t live_bytes, live_count;
 	int64_t peak_bytes, peak_t_ns; /* highest live_bytes, when first reached */
 	int64_t unknown_frees, failed_allocs, no_memory;
-	int64_t replaced; /* ALLOC at the address of a live block: its FREE was not seen */
+	int64_t replaced; /* ALLOC at the address of a live block (inherited or not): its FREE was
+			   * not seen */
 };
 
 struct live_totals live_totals(const struct live *l);
 
-/* Who owns the byte at that address of that process now: its site's id (1, 2, …), or 0. The
- * block's bounds are returned where ret is not NULL. */
+/* Bounds of a mapping are those of the part that the address is in. */
 struct live_block {
 	uint64_t address, size;
 	uint32_t site;
 	int64_t t_ns;
 };
+
+/*
+ * Who owns the byte at that address of that process now: its site's id (1, 2, …), or 0. *ret is
+ * set where ret is not NULL and somebody does. A block goes before a mapping that it lies in; a
+ * block of 0 bytes is found at its own address. Cheap for the address of a block; else the first
+ * call after a change of the process's blocks sorts them.
+ */
 uint32_t live_find(const struct live *l, uint32_t pid, uint64_t address, struct live_block *ret);
 
-/* Settles at_peak_bytes of every site. What is live now stays live: leaks. */
+/* Not 0: stop, and live_each returns it. Must not call live_event. */
+typedef int live_each_fn(void *ctx, const struct live_block *b);
+
+/* Blocks and parts of mappings of a process in order of address, a mapping before a block that
+ * begins with it. 0, what fn returned, or -ENOMEM before the first call of it. */
+int live_each(const struct live *l, uint32_t pid, live_each_fn *fn, void *ctx);
+
+/* At the end, once: settles at_peak_bytes of every site. What is live stays live, and counts as
+ * leaked. */
 void live_finish(struct live *l);
 
-/* Sites 0 … n-1, ids 1 … n in order of their first event. */
+/* Sites 0 … n-1, ids 1 … n in order of their first event. Borrowed until the next event. */
 size_t live_sites(const struct live *l, const struct site **ret);
