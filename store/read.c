@@ -1,49 +1,14 @@
 #include "store/read.h"
 
 #include "base/str.h"
+#include "store/read_table.h"
 #include "store/readonly.h"
 #include "store/schema.h"
+#include "store/statement.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-struct reader {
-	sqlite3 *db;
-	struct db_copy copy;
-	char **sample_cols; /* owned: the columns that this file's `sample` has */
-	size_t n_sample_cols;
-};
-
-enum field_type { FIELD_INT, FIELD_REAL, FIELD_TEXT };
-
-/* Where a column of a table goes in the C row. */
-struct field {
-	const char *name;
-	enum field_type type;
-	size_t offset;
-};
-
-#define INT(row, f)                                    \
-	{                                              \
-#f, FIELD_INT, offsetof(struct row, f) \
-	}
-#define REAL(row, f)                                    \
-	{                                               \
-#f, FIELD_REAL, offsetof(struct row, f) \
-	}
-#define TEXT(row, f)                                    \
-	{                                               \
-#f, FIELD_TEXT, offsetof(struct row, f) \
-	}
-
-struct table {
-	const char *name;
-	const char *tail; /* WHERE ?1 and ORDER BY; run_id exists in every version */
-	const struct field *fields;
-	size_t n_fields;
-	size_t row_size;
-};
 
 static const struct field run_fields[] = {
 	INT(run_row, run_id),
@@ -72,6 +37,7 @@ static const struct field run_fields[] = {
 	TEXT(run_row, config),
 	TEXT(run_row, environment),
 	INT(run_row, period_ns),
+	TEXT(run_row, trace),
 };
 
 static const struct field decision_fields[] = {
@@ -95,12 +61,6 @@ static const struct field loss_fields[] = {
 	TEXT(loss_row, detail),
 };
 
-#define TABLE(name_, tail_, row_)                                                        \
-	{                                                                                \
-		.name = #name_, .tail = tail_, .fields = name_##_fields,                 \
-		.n_fields = ARRAY_SIZE(name_##_fields), .row_size = sizeof(struct row_), \
-	}
-
 /* ?1 is NULL for `run`, which is read whole; rowid = run_id is the order of insertion. */
 static const struct table run_table = TABLE(run, "WHERE ?1 IS NULL ORDER BY run_id", run_row);
 static const struct table decision_table =
@@ -109,23 +69,16 @@ static const struct table event_table =
 	TABLE(event, "WHERE run_id = ?1 ORDER BY t_ns, rowid", event_row);
 static const struct table loss_table = TABLE(loss, "WHERE run_id = ?1 ORDER BY rowid", loss_row);
 
-static int read_error(struct reader *r, const char *what, struct err *err)
+int read_error(struct reader *r, const char *what, struct err *err)
 {
 	return err_set(err, -EIO, "cannot read %s from profile.db: %s", what,
 		       sqlite3_errmsg(r->db));
 }
 
-static int no_memory(const char *what, struct err *err)
+int read_no_memory(const char *what, struct err *err)
 {
 	return err_set(err, -ENOMEM, "no memory for %s of profile.db", what);
 }
-
-static void statement_done(sqlite3_stmt **st)
-{
-	(void)sqlite3_finalize(*st); /* repeats the error of the last step */
-}
-
-#define _cleanup_statement_ _cleanup_(statement_done)
 
 /* Names of a table's columns in *ret; none when there is no such table. */
 static int load_columns(struct reader *r, const char *table, char ***ret, size_t *ret_n,
@@ -142,11 +95,11 @@ static int load_columns(struct reader *r, const char *table, char ***ret, size_t
 		char **grown = realloc(*ret, (*ret_n + 1) * sizeof(**ret));
 
 		if (!grown)
-			return no_memory(table, err);
+			return read_no_memory(table, err);
 		*ret = grown;
 		grown[*ret_n] = strdup((const char *)sqlite3_column_text(st, 0));
 		if (!grown[*ret_n])
-			return no_memory(table, err);
+			return read_no_memory(table, err);
 		++*ret_n;
 	}
 	return rc == SQLITE_DONE ? 0 : read_error(r, table, err);
@@ -193,7 +146,7 @@ static void free_row(const struct table *t, char *row)
 	}
 }
 
-static void free_rows(const struct table *t, void *rows, size_t n)
+void read_free_rows(const struct table *t, void *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		free_row(t, (char *)rows + i * t->row_size);
@@ -213,7 +166,7 @@ static int step_rows(struct reader *r, sqlite3_stmt *st, const struct table *t, 
 			size = size ? 2 * size : 16;
 			grown = realloc(*rows, size * t->row_size);
 			if (!grown)
-				return no_memory(t->name, err);
+				return read_no_memory(t->name, err);
 			*rows = grown;
 		}
 		/* Zeroed and counted first, so that a half-read row can be freed. */
@@ -222,7 +175,7 @@ static int step_rows(struct reader *r, sqlite3_stmt *st, const struct table *t, 
 		for (size_t i = 0; i < t->n_fields; i++) {
 			if (read_field(st, (int)i, &t->fields[i], *rows + (*n - 1) * t->row_size) <
 			    0)
-				return no_memory(t->name, err);
+				return read_no_memory(t->name, err);
 		}
 	}
 	return rc == SQLITE_DONE ? 0 : read_error(r, t->name, err);
@@ -238,8 +191,8 @@ static void add_select(struct str *sql, const struct table *t, char *const *cols
 	str_addf(sql, " FROM %s %s", t->name, t->tail);
 }
 
-static int load_table(struct reader *r, const struct table *t, int64_t run_id, void **ret,
-		      size_t *ret_n, struct err *err)
+int read_table(struct reader *r, const struct table *t, int64_t id, void **ret, size_t *ret_n,
+	       struct err *err)
 {
 	_cleanup_statement_ sqlite3_stmt *st = NULL;
 	_cleanup_str_ struct str sql = {0};
@@ -250,16 +203,16 @@ static int load_table(struct reader *r, const struct table *t, int64_t run_id, v
 	if (res == 0 && n_cols > 0) {
 		add_select(&sql, t, cols, n_cols);
 		if (sql.failed)
-			res = no_memory(t->name, err);
+			res = read_no_memory(t->name, err);
 		else if (sqlite3_prepare_v2(r->db, sql.data, -1, &st, NULL) != SQLITE_OK ||
-			 (t != &run_table && sqlite3_bind_int64(st, 1, run_id) != SQLITE_OK))
+			 (t != &run_table && sqlite3_bind_int64(st, 1, id) != SQLITE_OK))
 			res = read_error(r, t->name, err);
 		else
 			res = step_rows(r, st, t, &rows, &n, err);
 	}
 	columns_free(cols, n_cols);
 	if (res < 0) {
-		free_rows(t, rows, n);
+		read_free_rows(t, rows, n);
 		return res;
 	}
 	*ret = rows;
@@ -270,7 +223,7 @@ static int load_table(struct reader *r, const struct table *t, int64_t run_id, v
 int reader_load_runs(struct reader *r, struct run_row **ret, size_t *ret_n, struct err *err)
 {
 	void *rows = NULL;
-	int res = load_table(r, &run_table, 0, &rows, ret_n, err);
+	int res = read_table(r, &run_table, 0, &rows, ret_n, err);
 
 	*ret = rows;
 	return res;
@@ -280,7 +233,7 @@ int reader_load_decisions(struct reader *r, int64_t run_id, struct decision_row 
 			  size_t *ret_n, struct err *err)
 {
 	void *rows = NULL;
-	int res = load_table(r, &decision_table, run_id, &rows, ret_n, err);
+	int res = read_table(r, &decision_table, run_id, &rows, ret_n, err);
 
 	*ret = rows;
 	return res;
@@ -290,7 +243,7 @@ int reader_load_events(struct reader *r, int64_t run_id, struct event_row **ret,
 		       struct err *err)
 {
 	void *rows = NULL;
-	int res = load_table(r, &event_table, run_id, &rows, ret_n, err);
+	int res = read_table(r, &event_table, run_id, &rows, ret_n, err);
 
 	*ret = rows;
 	return res;
@@ -300,7 +253,7 @@ int reader_load_losses(struct reader *r, int64_t run_id, struct loss_row **ret, 
 		       struct err *err)
 {
 	void *rows = NULL;
-	int res = load_table(r, &loss_table, run_id, &rows, ret_n, err);
+	int res = read_table(r, &loss_table, run_id, &rows, ret_n, err);
 
 	*ret = rows;
 	return res;
@@ -314,22 +267,22 @@ void run_row_done(struct run_row *row)
 
 void run_rows_free(struct run_row *rows, size_t n)
 {
-	free_rows(&run_table, rows, n);
+	read_free_rows(&run_table, rows, n);
 }
 
 void decision_rows_free(struct decision_row *rows, size_t n)
 {
-	free_rows(&decision_table, rows, n);
+	read_free_rows(&decision_table, rows, n);
 }
 
 void event_rows_free(struct event_row *rows, size_t n)
 {
-	free_rows(&event_table, rows, n);
+	read_free_rows(&event_table, rows, n);
 }
 
 void loss_rows_free(struct loss_row *rows, size_t n)
 {
-	free_rows(&loss_table, rows, n);
+	read_free_rows(&loss_table, rows, n);
 }
 
 static int grow_column(int64_t **col, size_t size)
@@ -363,7 +316,7 @@ static int step_series(struct reader *r, sqlite3_stmt *st, size_t size, struct s
 		if (s->n == size) {
 			size *= 2;
 			if (grow_series(s, size) < 0)
-				return no_memory("samples", err);
+				return read_no_memory("samples", err);
 		}
 		s->seq[s->n] = sqlite3_column_int64(st, 0);
 		s->t_ns[s->n] = sqlite3_column_int64(st, 1);
@@ -393,11 +346,11 @@ static int load_series(struct reader *r, int64_t run_id, const char *const names
 
 		str_addf(&sql, ", %s", has ? names[i] : "NULL");
 		if (has && grow_column(&s->cols[i], first_size) < 0)
-			return no_memory("samples", err);
+			return read_no_memory("samples", err);
 	}
 	str_add(&sql, " FROM sample WHERE run_id = ?1 ORDER BY seq");
 	if (sql.failed || grow_series(s, first_size) < 0)
-		return no_memory("samples", err);
+		return read_no_memory("samples", err);
 	if (sqlite3_prepare_v2(r->db, sql.data, -1, &st, NULL) != SQLITE_OK ||
 	    sqlite3_bind_int64(st, 1, run_id) != SQLITE_OK)
 		return read_error(r, "samples", err);
@@ -411,7 +364,7 @@ int reader_load_series(struct reader *r, int64_t run_id, const char *const names
 	int res;
 
 	if (!s.cols)
-		return no_memory("samples", err);
+		return read_no_memory("samples", err);
 	res = r->n_sample_cols > 0 ? load_series(r, run_id, names, &s, err) : 0;
 	if (res < 0)
 		series_done(&s);
@@ -469,7 +422,7 @@ int reader_open(struct reader **ret, const char *dir, struct err *err)
 	int res;
 
 	if (!r)
-		return no_memory("the reader", err);
+		return read_no_memory("the reader", err);
 	res = db_open_readonly(&r->db, &r->copy, dir, err);
 	if (res == 0)
 		res = check_version(r, dir, err);

@@ -50,6 +50,7 @@ struct run_row {
 	double actuator_cpu_s;
 	char *config, *environment;
 	int64_t period_ns;
+	char *trace;
 };
 
 /* All runs in the order in which they were run. */

@@ -35,9 +35,10 @@ static const char fixed_tables[] =
 	" tool_cpu_s REAL,"
 	" tool_rss_bytes INTEGER,"
 	" actuator_cpu_s REAL,"
-	" config TEXT,"      /* JSON */
-	" environment TEXT," /* JSON */
-	" period_ns INTEGER" /* sampling period asked for */
+	" config TEXT,"       /* JSON */
+	" environment TEXT,"  /* JSON */
+	" period_ns INTEGER," /* sampling period asked for */
+	" trace TEXT"         /* JSON: figures of the trace as a whole; NULL = not traced */
 	") STRICT;"
 
 	"CREATE TABLE metric ("
@@ -100,6 +101,101 @@ static const char fixed_tables[] =
 	" count INTEGER,"
 	" detail TEXT"
 	") STRICT;";
+
+/*
+ * What a traced run leaves. Ids of frames and stacks are unique in the file, those of modules and
+ * sites within their run.
+ */
+static const char trace_tables[] =
+	"CREATE TABLE module ("
+	" run_id INTEGER NOT NULL,"
+	" module_id INTEGER NOT NULL,"
+	" path TEXT,"
+	" build_id TEXT," /* hexadecimal */
+	" PRIMARY KEY (run_id, module_id)"
+	") STRICT, WITHOUT ROWID;"
+
+	"CREATE TABLE frame ("
+	" frame_id INTEGER PRIMARY KEY,"
+	" module TEXT,"             /* path; NULL: code of no file */
+	" build_id TEXT,"           /* of the module */
+	" offset INTEGER NOT NULL," /* ELF virtual address of the return address, names are those
+				     * of offset - 1; the absolute address without a module */
+	" function TEXT,"
+	" file TEXT," /* of source */
+	" line INTEGER,"
+	" is_inline INTEGER NOT NULL" /* 1: inlined into the next frame */
+	") STRICT;"
+
+	"CREATE TABLE stack ("
+	" stack_id INTEGER PRIMARY KEY,"
+	" depth INTEGER NOT NULL,"
+	" quality TEXT NOT NULL" /* full, cut, guessed, none */
+	") STRICT;"
+
+	"CREATE TABLE stack_frame ("
+	" stack_id INTEGER NOT NULL,"
+	" level INTEGER NOT NULL," /* 0 = the allocator's caller */
+	" frame_id INTEGER NOT NULL,"
+	" PRIMARY KEY (stack_id, level)"
+	") STRICT, WITHOUT ROWID;"
+
+	"CREATE TABLE site ("
+	" run_id INTEGER NOT NULL,"
+	" site_id INTEGER NOT NULL,"
+	" stack_id INTEGER,"
+	" kind TEXT NOT NULL," /* malloc, mmap, brk, other */
+	" alloc_count INTEGER,"
+	" free_count INTEGER,"
+	" alloc_bytes INTEGER,"     /* as requested */
+	" peak_live_bytes INTEGER," /* the site's own peak */
+	" at_peak_bytes INTEGER,"   /* live when the whole workload had most */
+	" end_live_bytes INTEGER,"  /* not freed when its process or the run ended */
+	" end_live_count INTEGER,"
+	" temporary_count INTEGER," /* freed by the next event of the thread */
+	" failed_count INTEGER,"
+	" major_faults INTEGER,"
+	" max_swapped_bytes INTEGER,"
+	" PRIMARY KEY (run_id, site_id)"
+	") STRICT, WITHOUT ROWID;"
+
+	"CREATE TABLE site_histogram ("
+	" run_id INTEGER NOT NULL,"
+	" site_id INTEGER NOT NULL,"
+	" kind TEXT NOT NULL,"    /* size (bytes), lifetime (ns) */
+	" log2 INTEGER NOT NULL," /* 2^log2 ... 2^(log2 + 1) - 1; 0 is in 0 */
+	" count INTEGER NOT NULL,"
+	" PRIMARY KEY (run_id, site_id, kind, log2)"
+	") STRICT, WITHOUT ROWID;"
+
+	"CREATE TABLE coverage ("
+	" run_id INTEGER NOT NULL,"
+	" path TEXT,"
+	" families TEXT," /* the allocators in it; '' = none */
+	" probes INTEGER,"
+	" is_private INTEGER," /* 0: probed where every user of the file pays */
+	" problem TEXT"
+	") STRICT;"
+
+	"CREATE TABLE tracer_stat ("
+	" run_id INTEGER NOT NULL,"
+	" t_ns INTEGER NOT NULL,"
+	" ring INTEGER NOT NULL,"
+	" written INTEGER," /* events so far */
+	" read INTEGER,"
+	" fill_peak INTEGER," /* bytes, since the last row */
+	" paused_ns INTEGER," /* so far */
+	" backlog INTEGER,"   /* events read and not yet in order */
+	" encode_ns INTEGER,"
+	" write_ns INTEGER,"
+	" rss INTEGER"
+	") STRICT;"
+
+	/* Stacks to read: ORDER BY run_id, site_id, level. */
+	"CREATE VIEW site_stack AS SELECT s.run_id AS run_id, s.site_id AS site_id,"
+	" l.level AS level, f.function AS function, f.file AS file, f.line AS line,"
+	" f.module AS module FROM site AS s JOIN stack_frame AS l ON l.stack_id = s.stack_id"
+	" JOIN frame AS f ON f.frame_id = l.frame_id;";
 
 static int exec_sql(sqlite3 *db, const char *sql, struct err *err)
 {
@@ -230,6 +326,8 @@ static int create_all(sqlite3 *db, struct err *err)
 	char pragmas[96];
 	int r = exec_sql(db, fixed_tables, err);
 
+	if (r == 0)
+		r = exec_sql(db, trace_tables, err);
 	if (r == 0)
 		r = create_sample(db, err);
 	if (r == 0)

@@ -3,12 +3,13 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "store/schema.h"
+#include "store/statement.h"
+#include "store/store_trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -16,7 +17,16 @@
 /* Samples of 2.5 s at the shortest period, 10 ms: two missed commits before a row is lost. */
 #define QUEUE_MAX 256
 
-enum record_kind { REC_SAMPLE, REC_DECISION, REC_EVENT, REC_LOSS, REC_RUN_BEGIN, REC_RUN_END };
+enum record_kind {
+	REC_SAMPLE,
+	REC_DECISION,
+	REC_EVENT,
+	REC_LOSS,
+	REC_TRACER_STAT,
+	REC_TRACE,
+	REC_RUN_BEGIN,
+	REC_RUN_END
+};
 
 struct note {
 	int64_t t_ns, count;
@@ -31,7 +41,9 @@ struct record {
 		struct sample sample;
 		struct decision decision;
 		struct note note; /* event or loss */
+		struct tracer_stat tracer_stat;
 		/* Borrowed: whoever queues one waits until it is written. */
+		const struct trace_result *trace;
 		const struct run_begin *begin;
 		const struct run_end *end;
 	};
@@ -43,6 +55,7 @@ enum statement {
 	ST_DECISION,
 	ST_EVENT,
 	ST_LOSS,
+	ST_TRACER_STAT,
 	ST_RUN_BEGIN,
 	ST_RUN_END,
 	ST_COUNT
@@ -65,36 +78,6 @@ struct store {
 };
 
 /* -- the writer thread --------------------------------------------------------------------- */
-
-static void bind_real(sqlite3_stmt *st, int at, double v)
-{
-	if (isnan(v))
-		sqlite3_bind_null(st, at);
-	else
-		sqlite3_bind_double(st, at, v);
-}
-
-/* -1 stands for "not known". */
-static void bind_known(sqlite3_stmt *st, int at, int64_t v)
-{
-	if (v < 0)
-		sqlite3_bind_null(st, at);
-	else
-		sqlite3_bind_int64(st, at, v);
-}
-
-static void bind_text(sqlite3_stmt *st, int at, const char *text)
-{
-	sqlite3_bind_text(st, at, text, -1, SQLITE_STATIC); /* NULL binds NULL */
-}
-
-static int step(sqlite3_stmt *st)
-{
-	int r = sqlite3_step(st);
-
-	(void)sqlite3_reset(st); /* gives the same error again; the connection keeps its text */
-	return r == SQLITE_DONE ? 0 : -EIO;
-}
 
 static int write_sample(struct store *s, const struct record *r)
 {
@@ -160,6 +143,19 @@ static int write_note(struct store *s, const struct record *r)
 	return step(st);
 }
 
+static int write_tracer_stat(struct store *s, const struct record *r)
+{
+	sqlite3_stmt *st = s->st[ST_TRACER_STAT];
+	const struct tracer_stat *t = &r->tracer_stat;
+	const int64_t values[] = {r->run_id,    t->t_ns,      t->ring,      t->written,
+				  t->read,      t->fill_peak, t->paused_ns, t->backlog,
+				  t->encode_ns, t->write_ns,  t->rss};
+
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		sqlite3_bind_int64(st, (int)i + 1, values[i]);
+	return step(st);
+}
+
 static int write_run_begin(struct store *s, const struct record *r)
 {
 	sqlite3_stmt *st = s->st[ST_RUN_BEGIN];
@@ -211,6 +207,10 @@ static int write_record(struct store *s, const struct record *r)
 	case REC_EVENT:
 	case REC_LOSS:
 		return write_note(s, r);
+	case REC_TRACER_STAT:
+		return write_tracer_stat(s, r);
+	case REC_TRACE:
+		return trace_write(s->db, r->run_id, r->trace);
 	case REC_RUN_BEGIN:
 		return write_run_begin(s, r);
 	case REC_RUN_END:
@@ -291,6 +291,7 @@ static int prepare(struct store *s, struct err *err)
 		[ST_DECISION] = "INSERT INTO decision VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
 		[ST_EVENT] = "INSERT INTO event (run_id, t_ns, kind, detail) VALUES (?,?,?,?)",
 		[ST_LOSS] = "INSERT INTO loss (run_id, source, count, detail) VALUES (?,?,?,?)",
+		[ST_TRACER_STAT] = "INSERT INTO tracer_stat VALUES (?,?,?,?,?,?,?,?,?,?,?)",
 		[ST_RUN_BEGIN] =
 			"INSERT INTO run (run_id, name, kind, policy, knob, limit_bytes, command,"
 			" started_at, started_mono_ns, compressor, repeat_index, run_order,"
@@ -480,6 +481,16 @@ void store_put_decision(struct store *s, int64_t run_id, const struct decision *
 	commit_slot(s);
 }
 
+void store_put_tracer_stat(struct store *s, int64_t run_id, const struct tracer_stat *stat)
+{
+	struct record *r = claim(s, REC_TRACER_STAT, run_id);
+
+	if (!r)
+		return;
+	r->tracer_stat = *stat;
+	commit_slot(s);
+}
+
 static void put_note(struct store *s, enum record_kind kind, int64_t run_id, int64_t number,
 		     const char *name, const char *detail)
 {
@@ -535,6 +546,20 @@ int store_run_begin(struct store *s, const struct run_begin *run, int64_t *ret_r
 	}
 	*ret_run_id = s->last_run_id;
 	return flush(s, err);
+}
+
+int store_write_trace(struct store *s, int64_t run_id, const struct trace_result *t,
+		      struct err *err)
+{
+	struct record *r;
+	int failed = flush(s, err); /* so that there is room in the queue */
+
+	r = claim(s, REC_TRACE, run_id);
+	if (r) {
+		r->trace = t;
+		commit_slot(s);
+	}
+	return failed < 0 ? failed : flush(s, err);
 }
 
 static void tell_dropped(struct store *s, int64_t run_id)

@@ -15,6 +15,7 @@
 #include "model/decision.h"
 #include "model/run.h"
 #include "model/sample.h"
+#include "model/site.h"
 
 struct store;
 
@@ -41,6 +42,13 @@ void store_put_event(struct store *s, int64_t run_id, int64_t t_ns, const char *
 		     const char *detail);
 void store_put_loss(struct store *s, int64_t run_id, const char *source, int64_t count,
 		    const char *detail);
+
+void store_put_tracer_stat(struct store *s, int64_t run_id, const struct tracer_stat *stat);
+
+/* What a traced run leaves; once per run. Waits until all of it is committed, in one transaction:
+ * seconds for tens of thousands of sites. */
+int store_write_trace(struct store *s, int64_t run_id, const struct trace_result *t,
+		      struct err *err);
 
 /* Queues the end of a run; waits until all of the run is committed. */
 int store_run_end(struct store *s, int64_t run_id, const struct run_end *end, struct err *err);
