@@ -102,6 +102,8 @@ static int load_rows(struct run_view *v, struct reader *r, struct err *err)
 	res = reader_load_events(r, v->row.run_id, &v->events, &v->n_events, err);
 	if (res == 0)
 		res = reader_load_losses(r, v->row.run_id, &v->losses, &v->n_losses, err);
+	if (res == 0)
+		res = trace_view_load(&v->trace, r, v->row.run_id, v->row.trace, err);
 	return res;
 }
 
@@ -146,5 +148,6 @@ void run_view_done(struct run_view *v)
 	free(v->command);
 	event_rows_free(v->events, v->n_events);
 	loss_rows_free(v->losses, v->n_losses);
+	trace_view_done(&v->trace);
 	memset(v, 0, sizeof(*v));
 }

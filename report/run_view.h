@@ -7,6 +7,7 @@
 #pragma once
 
 #include "model/decision.h"
+#include "report/trace_view.h"
 #include "store/read.h"
 
 enum figure_section { SEC_USE, SEC_ENOUGH, SEC_COST, SEC_SAVE, SEC_TRUST, SEC_HOST };
@@ -60,6 +61,7 @@ struct run_view {
 	size_t n_events;
 	struct loss_row *losses;
 	size_t n_losses;
+	struct trace_view trace;
 	bool lacks_swapcached;  /* swap-cached pages counted as swapped out */
 	bool lacks_zswap_bytes; /* zswap in use, its charge not known */
 	bool has_zram_share;    /* physical contains an estimate */

@@ -116,6 +116,81 @@ static struct json_object *events(const struct run_view *v)
 	return array;
 }
 
+static struct json_object *frame(const struct frame_row *f)
+{
+	struct json_object *o = json_object_new_object();
+
+	add(o, "function", text_or_null(f->function));
+	add(o, "file", text_or_null(f->file));
+	add(o, "line", int_or_null(f->line));
+	add(o, "module", text_or_null(f->module));
+	add(o, "offset", int_or_null(f->offset));
+	add(o, "inline", json_object_new_boolean(f->is_inline == 1));
+	return o;
+}
+
+static struct json_object *site(const struct site_view *s)
+{
+	struct json_object *o = json_object_new_object(), *stack = json_object_new_array();
+	const struct site_row *row = &s->row;
+
+	add(o, "id", int_or_null(row->site_id));
+	add(o, "kind", text_or_null(row->kind));
+	add(o, "alloc_count", int_or_null(row->alloc_count));
+	add(o, "free_count", int_or_null(row->free_count));
+	add(o, "alloc_bytes", int_or_null(row->alloc_bytes));
+	add(o, "peak_live_bytes", int_or_null(row->peak_live_bytes));
+	add(o, "at_peak_bytes", int_or_null(row->at_peak_bytes));
+	add(o, "end_live_bytes", int_or_null(row->end_live_bytes));
+	add(o, "end_live_count", int_or_null(row->end_live_count));
+	add(o, "temporary_count", int_or_null(row->temporary_count));
+	add(o, "failed_count", int_or_null(row->failed_count));
+	add(o, "major_faults", int_or_null(row->major_faults));
+	add(o, "max_swapped_bytes", int_or_null(row->max_swapped_bytes));
+	add(o, "quality", text_or_null(s->quality));
+	for (size_t i = 0; i < s->n_frames; i++)
+		push(stack, frame(&s->frames[i]));
+	add(o, "stack", stack);
+	return o;
+}
+
+static struct json_object *coverage(const struct trace_view *t)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < t->n_coverage; i++) {
+		const struct coverage_row *c = &t->coverage[i];
+		struct json_object *o = json_object_new_object();
+
+		add(o, "path", text_or_null(c->path));
+		add(o, "families", text_or_null(c->families));
+		add(o, "probes", int_or_null(c->probes));
+		add(o, "is_private", json_object_new_boolean(c->is_private == 1));
+		add(o, "problem", text_or_null(c->problem));
+		push(array, o);
+	}
+	return array;
+}
+
+/* null: not traced, or its result was never written. */
+static struct json_object *trace_or_null(const struct trace_view *t)
+{
+	struct json_object *o, *sites;
+
+	if (t->state != TRACE_DONE)
+		return NULL;
+	o = json_object_new_object();
+	sites = json_object_new_array();
+	for (int i = 0; i < TRACE_COUNT; i++)
+		add(o, trace_keys[i], number_or_null(t->v[i]));
+	for (size_t i = 0; i < t->n_sites; i++)
+		push(sites, site(&t->sites[i]));
+	add(o, "coverage", coverage(t));
+	add(o, "site_count", json_object_new_int64((int64_t)t->n_all));
+	add(o, "sites", sites);
+	return o;
+}
+
 static const char *state_name(enum run_state state)
 {
 	static const char *const names[] = {"ended", "recording", "recorder_died"};
@@ -151,6 +226,7 @@ static struct json_object *run(const struct run_view *v)
 	add(o, "missing", reasons(v->fig));
 	add(o, "decisions", decisions(&v->decisions));
 	add(o, "events", events(v));
+	add(o, "trace", trace_or_null(&v->trace));
 	return o;
 }
 
@@ -203,6 +279,31 @@ static struct json_object *setting(const struct report *r, const struct run_grou
 	return o;
 }
 
+/* Of the first run that has sites: their sums, and the ids of those with most of each. */
+static struct json_object *rankings_or_null(const struct report *r)
+{
+	const struct run_view *v = NULL;
+	struct json_object *o;
+
+	for (size_t i = 0; i < r->n_runs && !v; i++)
+		v = r->runs[i].trace.n_all > 0 ? &r->runs[i] : NULL;
+	if (!v)
+		return NULL;
+	o = json_object_new_object();
+	add(o, "run_id", int_or_null(v->row.run_id));
+	for (int order = 0; order < N_ORDERS; order++) {
+		struct json_object *by = json_object_new_object();
+		struct json_object *ids = json_object_new_array();
+
+		for (size_t i = 0; i < v->trace.n_top[order]; i++)
+			push(ids, int_or_null(v->trace.sites[v->trace.top[order][i]].row.site_id));
+		add(by, "total", int_or_null(v->trace.total[order]));
+		add(by, "site_ids", ids);
+		add(o, site_order_keys[order], by);
+	}
+	return o;
+}
+
 static struct json_object *findings(const struct report *r)
 {
 	struct json_object *o = json_object_new_object(), *settings = json_object_new_array();
@@ -217,7 +318,7 @@ static struct json_object *findings(const struct report *r)
 	add(o, "best_limit_bytes",
 	    r->best_limit ? int_or_null(r->best_limit->first->row.limit_bytes) : NULL);
 	add(o, "best_limit_slowdown_allowed", number_or_null(BEST_LIMIT_SLOWDOWN));
-	add(o, "allocation_stacks", NULL); /* no tracer */
+	add(o, "allocation_stacks", rankings_or_null(r));
 	add(o, "settings", settings);
 	return o;
 }

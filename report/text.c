@@ -210,7 +210,7 @@ void report_text(const struct report *r, struct str *out)
 	add_memory(out, r, cols, n);
 	add_cost(out, r, cols, n);
 	add_question(out, "Which allocation stacks are hot, cold, swapped?");
-	text_para(out, TEXT_INDENT, "n/a (this build has no allocation tracer)");
+	text_sites(out, r);
 	add_best(out, r);
 	add_question(out, "Can the figures be trusted?");
 	text_trust(out, r, cols, n);

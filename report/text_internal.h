@@ -2,11 +2,13 @@
  * What the parts of the text report share: text.c (the order of things), text_answers.c (the
  * sentences that answer a block's question), text_figures.c (figures with their definitions, as
  * text_lines.c arranges them), text_missing.c (figures that there are none of), text_tables.c
- * (one line per setting), text_trust.c (what stands in the way of trusting them).
+ * (one line per setting), text_sites.c (allocation stacks), text_trust.c (what stands in the way
+ * of trusting them), text_trace.c (what of it is the tracer's).
  */
 #pragma once
 
 #include "report/report.h"
+#include "report/text_layout.h"
 
 /* Up to so many settings stand side by side with all figures; beyond, only the baseline's are
  * printed in full and the others get a line in each table. */
@@ -75,6 +77,36 @@ void text_answer_best(struct str *out, const struct report *r);
 void text_table_memory(struct str *out, const struct report *r);
 void text_table_cost(struct str *out, const struct report *r);
 void text_table_best(struct str *out, const struct report *r);
+
+/* The sites that lead the rankings; why there are none. */
+void text_sites(struct str *out, const struct report *r);
+
+/* The traced run that the text tells of: the first with sites, else the first at all; NULL = no
+ * run was traced. */
+const struct run_view *text_traced_run(const struct report *r);
+
+/* A figure of the run's trace as text; "n/a" when it is not known. */
+const char *text_trace_value(char buf[static CELL_MAX], const struct run_view *v,
+			     enum trace_key key);
+
+/* What is wrong with the traces, over all runs. */
+struct text_trace_doubts {
+	size_t n_lost, n_mismatched; /* events, stacks */
+	size_t n_files;              /* with a problem */
+};
+struct text_trace_doubts text_trace_doubts(const struct report *r);
+
+/* Losses and pauses of every trace; stacks, probes and cost of the one that the text tells of. */
+void text_trace_trust(struct str *out, const struct report *r);
+
+/* "samples   101 every 500.0 ms": what it is about, and a wrapped sentence. */
+void text_about(struct str *out, const char *what, const char *fmt, ...) _printf_(3, 4);
+
+#define LABEL_MAX 128
+
+/* "limit 80 % (run 3): "; "" in a session of one run. Returns buf or "". */
+const char *text_run_label(const struct report *r, const struct run_view *v,
+			   char buf[static LABEL_MAX]);
 
 /* Losses, warnings, events, the machine, and the figures on recording itself; then the host's. */
 void text_trust(struct str *out, const struct report *r, const struct run_group *const cols[],

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define LABEL_MAX 128
 #define ABOUT_WIDTH 9
 
 static bool is_kind(const struct event_row *e, const char *kind)
@@ -16,8 +15,8 @@ static bool is_kind(const struct event_row *e, const char *kind)
 }
 
 /* Repeats share a name: their run_id tells them apart. "" in a session of one run. */
-static const char *run_label(const struct report *r, const struct run_view *v,
-			     char buf[static LABEL_MAX])
+const char *text_run_label(const struct report *r, const struct run_view *v,
+			   char buf[static LABEL_MAX])
 {
 	size_t same = 0;
 
@@ -33,10 +32,7 @@ static const char *run_label(const struct report *r, const struct run_view *v,
 	return buf;
 }
 
-/* "samples   101 every 500.0 ms": what it is about, and a wrapped sentence. */
-static void add_about(struct str *out, const char *what, const char *fmt, ...) _printf_(3, 4);
-
-static void add_about(struct str *out, const char *what, const char *fmt, ...)
+void text_about(struct str *out, const char *what, const char *fmt, ...)
 {
 	_cleanup_free_ char *text = NULL;
 	va_list ap;
@@ -88,6 +84,7 @@ static void add_doubt(struct str *s, size_t n, const char *what, const char *plu
 static void add_answer(struct str *out, const struct report *r)
 {
 	size_t n_losses = 0, n_warnings = 0, n_bad = 0, n_loose = 0;
+	struct text_trace_doubts trace = text_trace_doubts(r);
 	_cleanup_str_ struct str s = {0};
 
 	for (size_t i = 0; i < r->n_runs; i++) {
@@ -102,6 +99,9 @@ static void add_answer(struct str *out, const struct report *r)
 		str_addf(&s, "%zu limit%s never held", n_loose, n_loose == 1 ? " was" : "s were");
 	add_doubt(&s, n_bad, "run without an end", "s");
 	add_doubt(&s, n_losses, "loss", "es");
+	add_doubt(&s, trace.n_lost, "lost event", "s");
+	add_doubt(&s, trace.n_mismatched, "wrong stack", "s");
+	add_doubt(&s, trace.n_files, "file problem", "s");
 	add_doubt(&s, (size_t)sum_of(r, FIG_holes), "hole", "s");
 	add_doubt(&s, (size_t)sum_of(r, FIG_samples_missing), "missing sample", "s");
 	add_doubt(&s, n_warnings, "warning", "s");
@@ -109,7 +109,7 @@ static void add_answer(struct str *out, const struct report *r)
 		text_para(out, TEXT_INDENT, "Yes: nothing was lost, and there are no warnings.");
 	else
 		text_para(out, TEXT_INDENT, "With care: %s%s.", s.data,
-			  n_losses == 0 ? "; nothing was lost" : "");
+			  n_losses == 0 && trace.n_lost == 0 ? "; nothing was lost" : "");
 }
 
 /* -- recording -------------------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ static void add_samples(struct str *out, const struct report *r)
 	if (sum_of(r, FIG_counter_resets) > 0)
 		add_count(&s, sum_of(r, FIG_counter_resets), "counter reset");
 	if (s.data)
-		add_about(out, "samples", "%s", s.data);
+		text_about(out, "samples", "%s", s.data);
 }
 
 static void add_tool(struct str *out, const struct report *r)
@@ -187,7 +187,7 @@ static void add_tool(struct str *out, const struct report *r)
 	_cleanup_str_ struct str s = {0};
 
 	if (cpu.why) {
-		add_about(out, "tool", "n/a (%s)", cpu.why);
+		text_about(out, "tool", "n/a (%s)", cpu.why);
 		return;
 	}
 	cpu.v = sum_of(r, FIG_tool_cpu_s);
@@ -201,7 +201,7 @@ static void add_tool(struct str *out, const struct report *r)
 	if (!reclaim.why)
 		add_value(&s, "; reclaiming for the group ", &reclaim, UNIT_SECONDS, " CPU");
 	if (s.data)
-		add_about(out, "tool", "%s", s.data);
+		text_about(out, "tool", "%s", s.data);
 }
 
 static void add_losses(struct str *out, const struct report *r)
@@ -211,10 +211,10 @@ static void add_losses(struct str *out, const struct report *r)
 		char label[LABEL_MAX];
 
 		for (size_t j = 0; j < v->n_losses; j++)
-			add_about(out, "lost", "%s%lld of %s%s%s", run_label(r, v, label),
-				  (long long)MAX(v->losses[j].count, 0), v->losses[j].source,
-				  v->losses[j].detail ? ": " : "",
-				  v->losses[j].detail ? v->losses[j].detail : "");
+			text_about(out, "lost", "%s%lld of %s%s%s", text_run_label(r, v, label),
+				   (long long)MAX(v->losses[j].count, 0), v->losses[j].source,
+				   v->losses[j].detail ? ": " : "",
+				   v->losses[j].detail ? v->losses[j].detail : "");
 	}
 }
 
@@ -229,9 +229,10 @@ static void add_warnings(struct str *out, const struct report *r)
 		if (w->is_feature)
 			continue;
 		if (w->n_runs == 1)
-			add_about(out, "warning", "%s%s", run_label(r, w->run, label), w->text);
+			text_about(out, "warning", "%s%s", text_run_label(r, w->run, label),
+				   w->text);
 		else
-			add_about(out, "warning", "%s (%zu runs)", w->text, w->n_runs);
+			text_about(out, "warning", "%s (%zu runs)", w->text, w->n_runs);
 	}
 }
 
@@ -254,11 +255,11 @@ static void add_event(struct str *out, const struct run_view *v, size_t at, cons
 		n += is_kind(&v->events[i], e->kind);
 	(void)text_duration(t, (double)MAX(e->t_ns, 0) / 1e9);
 	if (n == 1)
-		add_about(out, "event", "%s%s at %s%s%s", prefix, e->kind, t, e->detail ? ": " : "",
-			  e->detail ? e->detail : "");
+		text_about(out, "event", "%s%s at %s%s%s", prefix, e->kind, t,
+			   e->detail ? ": " : "", e->detail ? e->detail : "");
 	else
-		add_about(out, "event", "%s%s, %zu times, first at %s%s%s", prefix, e->kind, n, t,
-			  e->detail ? ": " : "", e->detail ? e->detail : "");
+		text_about(out, "event", "%s%s, %zu times, first at %s%s%s", prefix, e->kind, n, t,
+			   e->detail ? ": " : "", e->detail ? e->detail : "");
 }
 
 /* Events other than warnings, counted by kind, with the first one's text. */
@@ -271,7 +272,7 @@ static void add_events(struct str *out, const struct report *r)
 		for (size_t j = 0; j < v->n_events; j++) {
 			if (v->events[j].kind && !is_kind(&v->events[j], "warning") &&
 			    is_first_of_kind(v, j))
-				add_event(out, v, j, run_label(r, v, label));
+				add_event(out, v, j, text_run_label(r, v, label));
 		}
 	}
 }
@@ -299,7 +300,7 @@ static void add_machine(struct str *out, const struct report *r)
 
 	environment_machine(&machine, environment);
 	if (machine.len > 0)
-		add_about(out, "machine", "%s", machine.data);
+		text_about(out, "machine", "%s", machine.data);
 	environment_missing(environment, add_name, &lacks);
 	if (lacks.len > 0)
 		text_para(out, TEXT_INDENT,
@@ -313,6 +314,7 @@ void text_trust(struct str *out, const struct report *r, const struct run_group 
 	add_answer(out, r);
 	add_samples(out, r);
 	add_losses(out, r);
+	text_trace_trust(out, r);
 	add_tool(out, r);
 	add_warnings(out, r);
 	add_events(out, r);
