@@ -14,7 +14,7 @@
 #define VALUE_WIDTH 12
 #define SHARE_WIDTH 9
 
-enum second { SECOND_CALLS, SECOND_BYTES, SECOND_BLOCKS, SECOND_OF_ITS_CALLS };
+enum second { SECOND_CALLS, SECOND_BYTES, SECOND_BLOCKS, SECOND_OF_ITS_OWN };
 
 /* A ranking: the value by which it is, its share of all sites, and a second value. */
 static const struct site_list {
@@ -26,8 +26,8 @@ static const struct site_list {
 	[ORDER_ALLOCATED] = {"allocated in all", "bytes", "calls", UNIT_BYTES, SECOND_CALLS},
 	[ORDER_CALLS] = {"allocations", "calls", "bytes", UNIT_COUNT, SECOND_BYTES},
 	[ORDER_LEAKED] = {"not freed at the end", "bytes", "blocks", UNIT_BYTES, SECOND_BLOCKS},
-	[ORDER_TEMPORARY] = {"temporary: freed by the next event", "calls", "of its calls",
-			     UNIT_COUNT, SECOND_OF_ITS_CALLS},
+	[ORDER_TEMPORARY] = {"temporary: freed by the next event", "calls", "of its own",
+			     UNIT_COUNT, SECOND_OF_ITS_OWN},
 };
 
 /* -- a stack ---------------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static void add_frame(struct str *out, const struct frame_row *f)
 		out->failed = true;
 		return;
 	}
-	place_len = MIN(place.len, width - least - 2);
+	place_len = MIN(place.len, width - MIN(name.len, least) - 2);
 	str_addf(out, "%*s", FRAME_INDENT, "");
 	add_cut(out, name.data, width - (place_len > 0 ? place_len + 2 : 0));
 	if (place_len > 0) {
@@ -137,7 +137,7 @@ static const char *second_value(char buf[static CELL_MAX], const struct site_row
 		return value_of(buf, row->alloc_bytes, UNIT_BYTES);
 	case SECOND_BLOCKS:
 		return value_of(buf, row->end_live_count, UNIT_COUNT);
-	case SECOND_OF_ITS_CALLS:
+	case SECOND_OF_ITS_OWN:
 		return share_of(buf, MAX(row->temporary_count, 0), row->alloc_count);
 	}
 	return "";

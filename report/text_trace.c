@@ -123,7 +123,7 @@ static void add_trace(struct str *out, const struct report *r, const struct run_
 	if (is_more(v, TRACE_pauses))
 		add_value(&s, " for ", v, TRACE_paused_ns, " in all");
 	if (is_more(v, TRACE_stops))
-		add_number(&s, "; ", v, TRACE_stops, "stop", "stops");
+		add_number(&s, "; ", v, TRACE_stops, "stop by SIGSTOP", "stops by SIGSTOP");
 	if (s.data)
 		text_about(out, "trace", "%s", s.data);
 }
