@@ -99,6 +99,58 @@ $(O)/bench/%: $(O)/bench/%.o $(LIB)
 	$(say) LINK $@
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# -- what the tracer's live tests run: programs that do known things, and the oracle
+TRACE_O := build/trace
+TRACE_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -fno-builtin -pthread -Wall -Wextra -Werror -Wno-unused-but-set-variable
+TRACE_CXXFLAGS := -std=gnu++17 -O2 -g -fomit-frame-pointer -pthread -Wall -Wextra -Werror -Wno-unused-but-set-variable
+TRACE_OWN := 22-lib own 23-several 30-ia32 oracle
+TRACE_C := $(filter-out $(TRACE_OWN),$(patsubst tests/trace/%.c,%,$(wildcard tests/trace/*.c)))
+TRACE_CXX := $(patsubst tests/trace/%.cpp,%,$(wildcard tests/trace/*.cpp))
+TRACE_PROGRAMS := $(TRACE_C) $(TRACE_CXX) oracle.so 22-one.so 22-two.so 22-je.so 22-mi.so \
+	23-several 23-stripped 24-static 30-ia32 pairs-static pairs-jemalloc pairs-tcmalloc
+C_FILES += $(wildcard tests/trace/*.[ch])
+trace_cc = $(say) CC $@; mkdir -p $(@D); $(CC) $(TRACE_CFLAGS)
+
+.PHONY: trace-programs
+trace-programs: $(addprefix $(TRACE_O)/,$(TRACE_PROGRAMS))
+check-live: trace-programs
+
+$(TRACE_O)/30-mallocx: TRACE_LIBS := -ljemalloc
+$(TRACE_O)/%: tests/trace/%.c tests/trace/trace.h Makefile
+	$(trace_cc) -o $@ $< $(TRACE_LIBS)
+$(TRACE_O)/%: tests/trace/%.cpp Makefile
+	$(say) CXX $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(TRACE_CXXFLAGS) -o $@ $<
+# Its own unwinder, so that it neither loads nor calls the program's; no tail calls: it counts its
+# frames.
+$(TRACE_O)/oracle.so: tests/trace/oracle.c Makefile
+	$(trace_cc) -fno-optimize-sibling-calls -shared -fPIC -static-libgcc \
+		-Wl,--exclude-libs,ALL -o $@ $< -lgcc_eh
+$(TRACE_O)/22-one.so: TRACE_LIB := -DFUNCTION=one -DSIZE=1289
+$(TRACE_O)/22-two.so: TRACE_LIB := -DFUNCTION=two -DSIZE=1291
+$(TRACE_O)/22-one.so $(TRACE_O)/22-two.so: tests/trace/22-lib.c tests/trace/trace.h Makefile
+	$(trace_cc) $(TRACE_LIB) -shared -fPIC -o $@ $<
+$(TRACE_O)/22-%.so: tests/trace/own.c Makefile
+	$(trace_cc) -DPREFIX=$*_ -shared -fPIC -o $@ $<
+$(TRACE_O)/own-%.o: tests/trace/own.c Makefile
+	$(trace_cc) -DPREFIX=$*_ -c -o $@ $<
+$(TRACE_O)/23-several: tests/trace/23-several.c $(TRACE_O)/own-je.o $(TRACE_O)/own-mi.o Makefile
+	$(trace_cc) -static -o $@ $(filter %.c %.o,$^)
+$(TRACE_O)/23-stripped: $(TRACE_O)/23-several
+	$(Q)strip -o $@ $<
+$(TRACE_O)/24-static: tests/trace/24-deleted.c tests/trace/trace.h Makefile
+	$(trace_cc) -static -o $@ $<
+$(TRACE_O)/30-ia32: tests/trace/30-ia32.c Makefile
+	$(trace_cc) -m32 -nostdlib -static -no-pie -fno-pic -o $@ $<
+$(TRACE_O)/pairs-static: tests/trace/pairs.c tests/trace/trace.h Makefile
+	$(trace_cc) -static -o $@ $<
+# The archives first, so that theirs is the malloc that libc.a does not bring.
+$(TRACE_O)/pairs-jemalloc: tests/trace/pairs.c tests/trace/trace.h Makefile
+	$(trace_cc) -static -o $@ $< -ljemalloc -lm
+$(TRACE_O)/pairs-tcmalloc: tests/trace/pairs.c tests/trace/trace.h Makefile
+	$(trace_cc) -static -o $@ $< -ltcmalloc_minimal -lstdc++ -lm
+
 deps:  ## install the Debian packages that are missing (not as root: list them)
 	$(Q)tools/deps
 
