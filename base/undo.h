@@ -13,15 +13,14 @@ enum undo_kind {
 	UNDO_WRITE,      /* write `value` into the file `path` */
 	UNDO_CONTROLLER, /* write `value` ("-memory") into `path`, if its group has no child left */
 	UNDO_GROUP,      /* wait until the cgroup at `path` is empty, then remove it */
-	UNDO_CONTINUE,   /* SIGCONT to `pid`, if it still is the process that started at `start` */
+	UNDO_CONTINUE, /* only when analyzer is dead: SIGCONT to who is stopped in the group `path`
+			*/
 };
 
 struct undo_entry {
 	enum undo_kind kind;
-	const char *path;    /* absolute, below the system root */
-	const char *value;   /* NULL for UNDO_GROUP and UNDO_CONTINUE */
-	pid_t pid;           /* UNDO_CONTINUE */
-	int64_t start_ticks; /* UNDO_CONTINUE: field 22 of /proc/PID/stat */
+	const char *path;  /* absolute, below the system root */
+	const char *value; /* NULL for UNDO_GROUP and UNDO_CONTINUE */
 };
 
 struct undo;

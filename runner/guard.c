@@ -34,7 +34,7 @@ static void replay(const struct journal *j, bool is_last)
 	int n = journal_load(j, list);
 
 	for (int i = n - 1; i >= 0; i--) {
-		if (list[i].kind == UNDO_WRITE || list[i].kind == UNDO_CONTINUE)
+		if (list[i].kind == UNDO_WRITE || (is_last && list[i].kind == UNDO_CONTINUE))
 			(void)journal_put_back(j->root, &list[i], 0, &ignored);
 	}
 	for (int i = n - 1; is_last && i >= 0; i--) {
@@ -124,8 +124,6 @@ static int add(struct undo *u, const struct undo_entry *entry, struct err *err)
 	*e = (struct journal_entry){
 		.id = ++g->next_id,
 		.kind = entry->kind,
-		.pid = entry->pid,
-		.start_ticks = entry->start_ticks,
 	};
 	(void)snprintf(e->path, sizeof(e->path), "%s", entry->path ? entry->path : "-");
 	(void)snprintf(e->value, sizeof(e->value), "%s", entry->value ? entry->value : "");

@@ -69,12 +69,8 @@ int journal_add(struct journal *j, const struct journal_entry *e, struct err *er
 	char line[1280];
 	int n, r;
 
-	if (e->kind == UNDO_CONTINUE)
-		n = snprintf(line, sizeof(line), "add %d %s %d/%" PRId64 " -\n", e->id,
-			     kind_names[e->kind], e->pid, e->start_ticks);
-	else
-		n = snprintf(line, sizeof(line), "add %d %s %s %s\n", e->id, kind_names[e->kind],
-			     e->value[0] ? e->value : "-", e->path);
+	n = snprintf(line, sizeof(line), "add %d %s %s %s\n", e->id, kind_names[e->kind],
+		     e->value[0] ? e->value : "-", e->path);
 	if (n >= (int)sizeof(line))
 		return err_set(err, -ENAMETOOLONG, "the path is too long to be put back: %s",
 			       e->path);
@@ -92,7 +88,6 @@ int journal_done(struct journal *j, int id)
 static bool parse_add(char *rest, struct journal_entry *e)
 {
 	char *id = strsep(&rest, " "), *kind = strsep(&rest, " "), *value = strsep(&rest, " ");
-	const char *slash;
 	int64_t n;
 
 	if (!rest || num_parse_u63(id, &n) < 0 || strlen(value) >= sizeof(e->value) ||
@@ -105,14 +100,6 @@ static bool parse_add(char *rest, struct journal_entry *e)
 	}
 	memcpy(e->value, value, strlen(value) + 1);
 	memcpy(e->path, rest, strlen(rest) + 1);
-	if (e->kind == UNDO_CONTINUE) {
-		const char *end = value + strlen(value);
-
-		if (num_scan_u63(value, end, &n, &slash) < 0 || *slash != '/')
-			return false;
-		e->pid = n;
-		return num_parse_u63(slash + 1, &e->start_ticks) == 0;
-	}
 	return e->kind < ARRAY_SIZE(kind_names);
 }
 
@@ -155,23 +142,33 @@ int journal_load(const struct journal *j, struct journal_entry ret[static JOURNA
 	return n;
 }
 
-/* A process may have ended and its pid been given to another: the start time tells. */
-static int continue_process(const struct root *root, const struct journal_entry *e)
+static bool is_stopped(const struct root *root, int pid)
 {
-	char path[64], buf[1024], *p, *word = NULL;
-	int64_t start;
+	char path[64], buf[1024], *p;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", e->pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (root_read(root, path, buf, sizeof(buf)) < 0)
-		return 0;
-	/* Field 22; the command's name (field 2) may hold blanks and parentheses. */
-	p = strrchr(buf, ')');
-	for (int field = 2; p && field < 22; field++)
-		word = (strsep(&p, " "), p);
-	word = strsep(&p, " ");
-	if (!word || num_parse_u63(word, &start) < 0 || start != e->start_ticks)
-		return 0;
-	return kill(e->pid, SIGCONT) < 0 && errno != ESRCH ? -errno : 0;
+		return false;
+	p = strrchr(buf, ')'); /* the command's name may hold anything */
+	return p && p[1] == ' ' && p[2] == 'T';
+}
+
+static int continue_group(const struct root *root, const struct journal_entry *e)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[sizeof(e->path) + 16];
+	int fd, pid;
+
+	(void)snprintf(path, sizeof(path), "%s/cgroup.procs", e->path);
+	fd = root_openat(root, path, O_RDONLY);
+	if (fd < 0)
+		return fd;
+	f = fdopen(fd, "r");
+	while (f && fscanf(f, "%d", &pid) == 1) {
+		if (pid > 0 && is_stopped(root, pid))
+			(void)kill(pid, SIGCONT); /* gone meanwhile is fine */
+	}
+	return 0;
 }
 
 static bool has_children(int dirfd)
@@ -273,7 +270,7 @@ int journal_put_back(const struct root *root, const struct journal_entry *e, int
 		r = remove_group(root, e, wait_ms);
 		break;
 	case UNDO_CONTINUE:
-		r = continue_process(root, e);
+		r = continue_group(root, e);
 		break;
 	}
 	if (r == -ENOENT || r == -ENODEV)

@@ -20,8 +20,6 @@ struct journal_entry {
 	enum undo_kind kind;
 	char path[1024];
 	char value[64];
-	pid_t pid;
-	int64_t start_ticks;
 };
 
 struct journal {

@@ -231,6 +231,22 @@ static struct module_file *file_of(struct modules *ms, uint32_t pid, const struc
 	return fd < 0 ? NULL : modules_add(ms, fd, m->path, false);
 }
 
+/* Mappings begin at a page, segments need not. -ENOENT: no code of this file is there. */
+static int bias_of(const struct elf_file *f, const struct map_line *m, uint64_t *ret)
+{
+	uint64_t vaddr, size;
+
+	for (size_t i = 0; elf_file_code_segment(f, i, &vaddr, &size); i++) {
+		uint64_t at = (uint64_t)elf_file_offset(f, vaddr);
+
+		if (m->pgoff >= (at & ~UINT64_C(4095)) && m->pgoff < at + size) {
+			*ret = m->start - (vaddr + m->pgoff - at);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
 static void add_range(struct modules *ms, uint32_t pid, const struct map_line *m, struct table *t)
 {
 	struct table_range *r = &t->range[t->n];
@@ -244,7 +260,7 @@ static void add_range(struct modules *ms, uint32_t pid, const struct map_line *m
 	} else if (m->ino != 0) {
 		f = file_of(ms, pid, m);
 		e = f ? get(ms, f->m.id) : NULL;
-		if (!e || !e->elf || elf_file_bias(e->elf, m->pgoff, m->start, &r->bias) < 0)
+		if (!e || !e->elf || bias_of(e->elf, m, &r->bias) < 0)
 			f = NULL;
 	}
 	if (f)

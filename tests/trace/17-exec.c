@@ -29,8 +29,8 @@ static void first(int argc, char **argv, char **envp)
 	if (argc > 1)
 		pairs(1181, 3);
 }
-__attribute__((section(".preinit_array"), used)) static void (*first_fn)(int, char **, char **) =
-	first;
+__attribute__((section(".preinit_array"), used)) static void (*first_fn)(int, char **,
+									 char **) = first;
 
 int main(int argc, char **argv)
 {

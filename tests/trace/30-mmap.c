@@ -18,7 +18,8 @@
 
 static char *map(void *at, size_t size, int flags)
 {
-	char *p = mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+	char *p =
+		mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
 	CHECK(p != MAP_FAILED);
 	memset(p, 1, size);

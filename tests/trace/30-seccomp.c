@@ -13,7 +13,8 @@
 
 int main(void)
 {
-	/* 335 is the first number after the old ones; uretprobe (335) and uprobe (336) sit there. */
+	/* 335 is the first number after the old ones; uretprobe (335) and uprobe (336) sit there.
+	 */
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 335, 0, 1),

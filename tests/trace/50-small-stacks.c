@@ -51,8 +51,8 @@ int main(void)
 
 	for (int i = 0; i < 3; i++) {
 		CHECK(pthread_attr_init(&attr) == 0);
-		CHECK((i == 0 ? pthread_attr_setstack(&attr, room, sizeof(room)) :
-				pthread_attr_setstacksize(&attr, 65536)) == 0);
+		CHECK((i == 0 ? pthread_attr_setstack(&attr, room, sizeof(room))
+			      : pthread_attr_setstacksize(&attr, 65536)) == 0);
 		CHECK(pthread_create(&threads[i], &attr, levels, NULL) == 0);
 		CHECK(pthread_attr_destroy(&attr) == 0);
 	}

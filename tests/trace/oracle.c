@@ -119,10 +119,10 @@ static void *next_of(void **cache, const char *name)
 	return f;
 }
 
-#define NEXT(name)                                              \
-	({                                                      \
-		static void *cache_;                            \
-		(__typeof__(&name))next_of(&cache_, #name);     \
+#define NEXT(name)                                          \
+	({                                                  \
+		static void *cache_;                        \
+		(__typeof__(&name))next_of(&cache_, #name); \
 	})
 
 /* -- the log ----------------------------------------------------------------------------------- */
@@ -193,7 +193,8 @@ static unsigned module_of(uintptr_t pc, uintptr_t *ret_bias)
 	name = o.dlfo_link_map->l_name;
 	for (i = 0; i < n; i++)
 		if (modules[i].start == (uintptr_t)o.dlfo_map_start &&
-		    (*name == '\0' || strncmp(modules[i].path, name, sizeof(modules[i].path) - 1) == 0))
+		    (*name == '\0' ||
+		     strncmp(modules[i].path, name, sizeof(modules[i].path) - 1) == 0))
 			return i;
 	/* Two threads may both add one: harmless. */
 	i = __atomic_load_n(&modules_used, __ATOMIC_RELAXED);
@@ -247,8 +248,8 @@ static __attribute__((noinline)) void log_call(enum kind kind, enum function fun
 	if (!slots) {
 		/* Not by way of mmap(): the tracer would take that for the workload's. */
 		slots = (struct slot *)syscall(SYS_mmap, NULL, SLOTS * sizeof(struct slot),
-					       PROT_READ | PROT_WRITE,
-					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+					       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+					       -1, 0);
 		if (slots == MAP_FAILED)
 			_exit(114);
 	}

@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 /* Ends the program with a status that no test expects. */
-#define CHECK(condition)                                                              \
-	do {                                                                          \
-		if (!(condition)) {                                                   \
-			dprintf(2, "%s:%d: %s\n", __FILE__, __LINE__, #condition);    \
-			_exit(99);                                                    \
-		}                                                                     \
+#define CHECK(condition)                                                           \
+	do {                                                                       \
+		if (!(condition)) {                                                \
+			dprintf(2, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(99);                                                 \
+		}                                                                  \
 	} while (0)
 
 /* The compiler must not see through a pointer: neither drop the call nor know what it returned. */

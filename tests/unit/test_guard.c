@@ -168,52 +168,49 @@ static void test_stopped_owner(void **state)
 	assert_true(becomes(*state, GROUP "/memory.max", "max"));
 }
 
-static int64_t start_ticks(pid_t pid)
+static pid_t stopped_child(void)
 {
-	char path[64], buf[1024], *p;
-	long long v = -1;
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	assert_non_null(fgets(buf, sizeof(buf), f));
-	fclose(f);
-	p = strrchr(buf, ')');
-	assert_non_null(p);
-	/* Behind the name: state is field 3, the start time field 22. */
-	assert_int_equal(sscanf(p + 2,
-				"%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-				"%*s %*s %*s %lld",
-				&v),
-			 1);
-	return v;
-}
-
-static void test_continue_checks_identity(void **state)
-{
-	struct root real;
-	struct journal_entry e = {.kind = UNDO_CONTINUE};
-	struct err err;
+	pid_t pid = fork();
 	int status;
 
-	(void)state;
-	assert_int_equal(root_open(&real, NULL, &err), 0);
-	e.pid = fork();
-	if (e.pid == 0) {
+	if (pid == 0) {
 		(void)raise(SIGSTOP);
 		_exit(5);
 	}
-	assert_int_equal(waitpid(e.pid, &status, WUNTRACED), e.pid);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	assert_true(WIFSTOPPED(status));
-	/* Another process that got the pid: left alone. */
-	e.start_ticks = start_ticks(e.pid) + 1;
+	return pid;
+}
+
+/* A group is any folder with a cgroup.procs: who is listed there runs on, others stay stopped. */
+static void test_continue_group(void **state)
+{
+	char dir[] = "/tmp/analyzer-test-XXXXXX";
+	struct journal_entry e = {.kind = UNDO_CONTINUE};
+	pid_t inside = stopped_child(), outside = stopped_child();
+	struct root real;
+	struct err err;
+	char path[64];
+	int status;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(root_open(&real, NULL, &err), 0);
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	(void)fprintf(f, "%d\n", inside);
+	(void)fclose(f);
+	(void)snprintf(e.path, sizeof(e.path), "%s", dir);
 	assert_int_equal(journal_put_back(&real, &e, 0, &err), 0);
-	assert_int_equal(waitpid(e.pid, &status, WNOHANG | WCONTINUED), 0);
-	e.start_ticks--;
-	assert_int_equal(journal_put_back(&real, &e, 0, &err), 0);
-	assert_int_equal(waitpid(e.pid, &status, 0), e.pid);
+	assert_int_equal(waitpid(inside, &status, 0), inside);
 	assert_int_equal(WEXITSTATUS(status), 5);
+	assert_int_equal(waitpid(outside, &status, WNOHANG | WCONTINUED), 0);
+	(void)kill(outside, SIGKILL);
+	assert_int_equal(waitpid(outside, &status, 0), outside);
+	(void)unlink(path);
+	(void)rmdir(dir);
 	root_close(&real);
 }
 
@@ -222,7 +219,7 @@ static void test_journal_round_trip(void **state)
 	struct journal_entry in[] = {
 		{.id = 1, .kind = UNDO_WRITE, .path = "/sys/a b/memory.max", .value = "max"},
 		{.id = 2, .kind = UNDO_GROUP, .path = "/sys/fs/cgroup/x"},
-		{.id = 3, .kind = UNDO_CONTINUE, .path = "-", .pid = 77, .start_ticks = 123456789},
+		{.id = 3, .kind = UNDO_CONTINUE, .path = "/sys/fs/cgroup/y"},
 		{.id = 4,
 		 .kind = UNDO_CONTROLLER,
 		 .path = "/c/cgroup.subtree_control",
@@ -241,8 +238,8 @@ static void test_journal_round_trip(void **state)
 	assert_int_equal(journal_load(&j, out), 3);
 	assert_string_equal(out[0].path, "/sys/a b/memory.max");
 	assert_string_equal(out[0].value, "max");
-	assert_int_equal(out[1].pid, 77);
-	assert_int_equal(out[1].start_ticks, 123456789);
+	assert_int_equal(out[1].kind, UNDO_CONTINUE);
+	assert_string_equal(out[1].path, "/sys/fs/cgroup/y");
 	assert_int_equal(out[2].kind, UNDO_CONTROLLER);
 	assert_string_equal(out[2].value, "-memory");
 	journal_close(&j, true);
@@ -284,7 +281,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_journal_round_trip, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_file_needs_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_controller_in_use_stays, setup, teardown),
-		cmocka_unit_test(test_continue_checks_identity),
+		cmocka_unit_test(test_continue_group),
 	};
 
 	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
