@@ -23,6 +23,8 @@ enum {
 	OPT_CGPATH,
 	OPT_STDIN,
 	OPT_TIMEOUT,
+	OPT_TRACE_POLICY,
+	OPT_EVENTS_MAX,
 	OPT_DRY_RUN,
 	OPT_ROOT,
 	OPT_PROGRESS,
@@ -43,7 +45,9 @@ static const struct opt options[] = {
 	{0, NULL, NULL, "Observing"},
 	{'s', "period", "DUR", "sampling period, 10ms to 1h (default 1s)"},
 	{'s', "sampleperiod", "DUR", NULL},
-	{'t', "trace", "LIST", "auto or none: there is no tracer yet"},
+	{'t', "trace", "WHAT", "allocations: auto (default; one run), none, alloc"},
+	{OPT_TRACE_POLICY, "trace-policy", "WHAT", "when events come too fast: pause, drop, abort"},
+	{OPT_EVENTS_MAX, "events-max", "SIZE", "most of events.zst (4G, a tenth of the free space)"},
 	{0, NULL, NULL, "Results"},
 	{'o', "output", "DIR", "results directory; must not exist"},
 	{'O', "output-force", "DIR", "results directory; may be an earlier one"},
@@ -66,7 +70,7 @@ struct run_args {
 	struct squeezer_config cfg;
 	const char *progress;
 	struct amount limit;
-	bool has_limit, wants_help, says_no_tracer;
+	bool has_limit, wants_help;
 };
 
 static int help(void)
@@ -131,13 +135,39 @@ static int set_limit(struct cli *cli, struct run_args *a, const char *text)
 	return 0;
 }
 
-/* There is one word more once the tracer exists. */
 static int set_trace(struct cli *cli, struct run_args *a, const char *text)
 {
-	if (strcmp(text, "auto") != 0 && strcmp(text, "none") != 0)
-		return bad_value(cli, "-t", text,
-				 "this build has no allocation tracer: takes auto or none");
-	a->says_no_tracer = strcmp(text, "auto") == 0;
+	if (strcmp(text, "auto") == 0)
+		a->session.trace = TRACE_AUTO;
+	else if (strcmp(text, "none") == 0)
+		a->session.trace = TRACE_NONE;
+	else if (strcmp(text, "alloc") == 0)
+		a->session.trace = TRACE_ALLOC;
+	else
+		return bad_value(cli, "-t", text, "takes auto, none or alloc");
+	return 0;
+}
+
+static int set_trace_policy(struct cli *cli, struct run_args *a, const char *text)
+{
+	static const char *const names[] = {"pause", "drop", "abort"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			a->session.trace_policy = (enum trace_policy)i;
+			return 0;
+		}
+	}
+	return bad_value(cli, "--trace-policy", text, "takes pause, drop or abort");
+}
+
+static int set_events_max(struct cli *cli, struct run_args *a, const char *text)
+{
+	struct amount max;
+
+	if (amount_parse(text, &max) < 0 || max.is_pct || max.bytes <= 0)
+		return bad_value(cli, "--events-max", text, "takes a size such as 512M");
+	a->session.events_max_bytes = max.bytes;
 	return 0;
 }
 
@@ -175,6 +205,10 @@ static int set(struct cli *cli, struct run_args *a, int id, char *value)
 		return set_output(a, value, true);
 	case OPT_LIMIT:
 		return set_limit(cli, a, value);
+	case OPT_TRACE_POLICY:
+		return set_trace_policy(cli, a, value);
+	case OPT_EVENTS_MAX:
+		return set_events_max(cli, a, value);
 	case OPT_TIMEOUT:
 		return set_timeout(cli, a, value);
 	case OPT_ROOT:
@@ -288,7 +322,6 @@ int cmd_run(struct cli *cli, int argc, char **argv)
 	struct run_args a = {
 		.session = {.period_ns = NS_PER_S, .repeat = 1, .log = cli->log},
 		.progress = "auto",
-		.says_no_tracer = true,
 	};
 	struct progress_view view;
 	struct session_result result;
@@ -310,8 +343,6 @@ int cmd_run(struct cli *cli, int argc, char **argv)
 	a.session.root = &root;
 	a.session.on_progress = progress_show;
 	a.session.ctx = &view;
-	if (a.says_no_tracer)
-		log_msg(cli->log, LOG_NOTE, "no allocation stacks: this build has no tracer");
 	r = session_run(&a.session, &result, &err);
 	/* The status is known now: nobody reading our stderr any more must not change it. */
 	(void)signal(SIGPIPE, SIG_IGN);

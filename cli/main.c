@@ -8,6 +8,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include <bpf/libbpf.h>
+
 struct verb {
 	const char *name;
 	int (*run)(struct cli *cli, int argc, char **argv);
@@ -54,9 +56,9 @@ static int version(struct cli *cli)
 
 	(void)snprintf(
 		text, sizeof(text),
-		"analyzer %s\nsqlite %s\njson-c %s\nzstd %s\nallocation tracer: none in this "
-		"build\n",
-		ANALYZER_VERSION, sqlite3_libversion(), json_c_version(), ZSTD_versionString());
+		"analyzer %s\nsqlite %s\njson-c %s\nzstd %s\nlibbpf %s\n",
+		ANALYZER_VERSION, sqlite3_libversion(), json_c_version(), ZSTD_versionString(),
+		libbpf_version_string());
 	return cli_print(cli, text);
 }
 

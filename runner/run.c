@@ -1,343 +1,14 @@
-#include "runner/run.h"
+#include "runner/run_internal.h"
 
 #include "base/clock.h"
 #include "base/num.h"
-#include "runner/children.h"
-#include "runner/spawn.h"
-#include "sampler/sampler.h"
-#include "squeezer/squeezer.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-
-/* A sender that means all of us, such as timeout(1), signals first us and then our group: the same
- * signal within this time is the same request. A person's second Ctrl-C takes longer. */
-#define SAME_SIGNAL_NS (100 * NS_PER_MS)
-
-/* How long a workload that was asked to end may take before it is killed. */
-#define GRACE_NS (10 * NS_PER_S)
-
-enum source {
-	SRC_SIGNAL,
-	SRC_SAMPLE,  /* timer */
-	SRC_BEAT,    /* timer */
-	SRC_TIMEOUT, /* timer: --timeout, then the grace period */
-	SRC_EXEC,
-	SRC_GROUP, /* cgroup.events */
-	SRC_SQUEEZER,
-	SRC_STORE,
-	SRC_COUNT
-};
-
-struct run {
-	const struct run_env *env;
-	const struct run_spec *spec;
-	int64_t run_id, t0_mono_ns;
-	int64_t beat_mono_ns; /* of the last beat to the guard */
-	struct cgroup cg;
-	struct sampler *sampler;
-	struct squeezer *squeezer;
-	struct spawned child;
-	int fd[SRC_COUNT]; /* -1 = not open; some are borrowed */
-	int epoll_fd;
-	struct sample prev, now;
-	int64_t peak_bytes;
-	uint32_t end_signal; /* the last that asked to end, and when */
-	int64_t end_mono_ns;
-	int64_t start_cpu_ns;
-	struct run_end end;
-	int exit_status; /* of the main process, -1 = not known yet */
-	int empty_beats; /* with the main process alive and nobody in its group */
-	bool has_child, is_child_reaped;
-	bool is_over;      /* nothing of the workload is left */
-	bool is_recording; /* samples are taken */
-	bool is_ending;    /* asked to end: the grace period runs */
-	bool was_killed;
-	bool has_timed_out;
-	struct err failure; /* the group is gone, the recording failed */
-};
-
-static int64_t elapsed(const struct run *run)
-{
-	return clock_mono_ns() - run->t0_mono_ns;
-}
-
-static void note_event(struct run *run, const char *kind, const char *detail)
-{
-	store_put_event(run->env->store, run->run_id, elapsed(run), kind, detail);
-}
-
-/* -- samples ----------------------------------------------------------------------------------- */
-
-static void show_progress(const struct run *run)
-{
-	const struct session_opts *o = run->env->opts;
-	double dt_s = (double)(run->now.t_ns - run->prev.t_ns) / NS_PER_S;
-	struct progress p = {
-		.run_name = run->spec->name,
-		.run_index = run->spec->run_order,
-		.run_count = run->env->run_count,
-		.phase = run->is_ending  ? "finishing"
-			 : run->squeezer ? "squeezing"
-					 : "baseline",
-		.elapsed_ns = run->now.t_ns,
-		.usage_bytes = sample_get(&run->now, M_memory_current, -1),
-		.peak_bytes = run->peak_bytes,
-		.limit_bytes = run->squeezer ? squeezer_limit(run->squeezer) : NUM_MAX,
-		.fault_rate = NAN,
-		.stall_full = NAN,
-	};
-	int64_t d;
-
-	if (sample_delta(&run->prev, &run->now, M_memory_stat_pgmajfault, &d) && dt_s > 0)
-		p.fault_rate = d / dt_s;
-	if (sample_delta(&run->prev, &run->now, M_memory_pressure_full_total, &d) && dt_s > 0)
-		p.stall_full = d / 1e6 / dt_s;
-	o->on_progress(o->ctx, &p);
-}
-
-static void check_oom(struct run *run)
-{
-	char text[96];
-	int64_t d;
-
-	if (!sample_delta(&run->prev, &run->now, M_memory_events_oom_kill, &d) || d == 0)
-		return;
-	(void)snprintf(text, sizeof(text), "%" PRId64 " process(es) killed for lack of memory", d);
-	note_event(run, "oom_kill", text);
-	log_msg(run->env->opts->log, LOG_WARN, "%s: %s", run->spec->name, text);
-	if (run->squeezer && run->spec->kind == RUN_DYNAMIC)
-		squeezer_release(run->squeezer, "a process was killed for lack of memory");
-}
-
-static void group_removed(struct run *run)
-{
-	if (!run->is_recording)
-		return;
-	run->is_recording = false;
-	run->end.reason = END_CGROUP_REMOVED;
-	/* A removed file is ready for ever. */
-	(void)epoll_ctl(run->epoll_fd, EPOLL_CTL_DEL, run->fd[SRC_GROUP], NULL);
-	(void)err_set(&run->failure, -ENODEV,
-		      "the workload's group %s was removed by somebody else", run->cg.path);
-	(void)err_hint(&run->failure, "the workload goes on unmeasured; what was recorded is kept");
-	log_err(run->env->opts->log, LOG_WARN, &run->failure);
-	note_event(run, "cgroup_removed", run->failure.msg);
-}
-
-static int take_sample(struct run *run)
-{
-	struct err err;
-	int64_t usage;
-	int r;
-
-	run->prev = run->now;
-	r = sampler_take(run->sampler, &run->now, &err);
-	run->now.seq = run->prev.seq + 1;
-	run->now.t_ns = run->now.seq == 1 ? 0 : elapsed(run);
-	if (r == -ENODEV)
-		return r;
-	usage = sample_get(&run->now, M_memory_peak, sample_get(&run->now, M_memory_current, -1));
-	run->peak_bytes = MAX(run->peak_bytes, usage);
-	if (run->run_id > 0)
-		store_put_sample(run->env->store, run->run_id, &run->now);
-	return 0;
-}
-
-static void on_sample_timer(struct run *run)
-{
-	uint64_t ticks;
-
-	/* Missed ticks are skipped, not made up for. */
-	if (read(run->fd[SRC_SAMPLE], &ticks, sizeof(ticks)) < 0 || !run->is_recording)
-		return;
-	if (take_sample(run) < 0) {
-		group_removed(run);
-		return;
-	}
-	check_oom(run);
-	if (run->squeezer)
-		squeezer_observe(run->squeezer, &run->now);
-	show_progress(run);
-}
-
-/* -- ending ------------------------------------------------------------------------------------ */
-
-static void signal_workload(const struct run *run, int sig)
-{
-	children_signal(&run->cg, run->is_child_reaped ? 0 : run->child.pid,
-			guard_pid(run->env->guard), sig);
-}
-
-static void kill_workload(struct run *run)
-{
-	struct err err;
-
-	run->was_killed = true;
-	if (run->cg.dirfd >= 0 && !run->cg.is_fake && run->failure.code != -ENODEV &&
-	    cgroup_kill(&run->cg, &err) < 0)
-		log_err(run->env->opts->log, LOG_WARN, &err);
-	/* Also the main process that has left the group, and those who never had one. */
-	signal_workload(run, SIGKILL);
-}
-
-static void arm(struct run *run, enum source timer, int64_t first_ns, int64_t interval_ns)
-{
-	struct itimerspec its = {
-		.it_value = {first_ns / NS_PER_S, first_ns % NS_PER_S},
-		.it_interval = {interval_ns / NS_PER_S, interval_ns % NS_PER_S},
-	};
-
-	(void)timerfd_settime(run->fd[timer], 0, &its, NULL); /* the values are valid */
-}
-
-/* The limit goes at once, the workload is asked to end, and killed when it does not. */
-static void ask_to_end(struct run *run, int sig, bool forward)
-{
-	if (run->is_ending) {
-		log_msg(run->env->opts->log, LOG_NOTE, "killing the workload");
-		kill_workload(run);
-		return;
-	}
-	run->is_ending = true;
-	if (run->squeezer)
-		squeezer_release(run->squeezer, "the run is being ended");
-	if (forward) {
-		signal_workload(run, sig);
-		signal_workload(run, SIGCONT); /* whoever is stopped cannot end */
-	}
-	log_msg(run->env->opts->log, LOG_NOTE,
-		"limit released, waiting for the workload (once more to kill it)");
-	arm(run, SRC_TIMEOUT, GRACE_NS, 0);
-}
-
-static void on_timeout(struct run *run)
-{
-	uint64_t ticks;
-
-	(void)!read(run->fd[SRC_TIMEOUT], &ticks, sizeof(ticks));
-	if (!run->is_ending) {
-		run->has_timed_out = true;
-		log_msg(run->env->opts->log, LOG_NOTE, "--timeout reached");
-		ask_to_end(run, SIGTERM, true);
-	} else {
-		ask_to_end(run, SIGKILL, false);
-	}
-}
-
-static void check_over(struct run *run)
-{
-	int populated;
-
-	if (!run->is_child_reaped)
-		return;
-	if (run->cg.dirfd < 0) {
-		run->is_over = !children_exist(guard_pid(run->env->guard));
-		return;
-	}
-	populated = run->failure.code == -ENODEV ? 0 : cgroup_is_populated(&run->cg);
-	run->is_over = populated <= 0;
-	if (populated == 0 && run->end.group_empty_t_ns < 0 && !run->failure.code)
-		run->end.group_empty_t_ns = elapsed(run);
-}
-
-/* Twice in a row: between leaving its group and its end an exiting process is in neither. */
-static void check_escaped(struct run *run)
-{
-	static const char text[] = "the main process has left its group: figures of the group "
-				   "are not its own, and no limit holds it";
-
-	if (run->cg.dirfd < 0 || run->cg.is_fake || run->is_child_reaped || !run->is_recording ||
-	    cgroup_is_populated(&run->cg) != 0) {
-		run->empty_beats = 0;
-	} else if (++run->empty_beats == 2) {
-		note_event(run, "warning", text);
-		log_msg(run->env->opts->log, LOG_WARN, "%s", text);
-	}
-}
-
-static void on_reaped(struct run *run, pid_t pid, int status)
-{
-	if (pid == guard_pid(run->env->guard)) {
-		log_msg(run->env->opts->log, LOG_WARN,
-			"the guard process was killed: kill -9 of analyzer would leave the limit set");
-		return;
-	}
-	if (pid != run->child.pid || run->is_child_reaped)
-		return;
-	run->is_child_reaped = true;
-	if (run->end.exec_t_ns >= 0)
-		run->end.duration_ns = elapsed(run) - run->end.exec_t_ns;
-	if (WIFSIGNALED(status)) {
-		run->end.term_signal = WTERMSIG(status);
-		run->exit_status = 128 + WTERMSIG(status);
-	} else {
-		run->end.exit_code = WEXITSTATUS(status);
-		run->exit_status = WEXITSTATUS(status);
-	}
-}
-
-static void reap(struct run *run)
-{
-	int status;
-	pid_t pid;
-
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		on_reaped(run, pid, status);
-	check_over(run);
-}
-
-static void beat(struct run *run)
-{
-	guard_beat(run->env->guard);
-	run->beat_mono_ns = clock_mono_ns();
-}
-
-static void stop_ourselves(struct run *run)
-{
-	if (run->squeezer)
-		squeezer_pause(run->squeezer, "analyzer is being stopped");
-	(void)raise(SIGSTOP);
-	/* Continued: what happened meanwhile is a hole in the samples. */
-	beat(run);
-	if (run->squeezer)
-		squeezer_resume(run->squeezer);
-}
-
-static void on_signal(struct run *run)
-{
-	struct signalfd_siginfo si;
-
-	if (read(run->fd[SRC_SIGNAL], &si, sizeof(si)) != sizeof(si))
-		return;
-	switch (si.ssi_signo) {
-	case SIGCHLD:
-		reap(run);
-		break;
-	case SIGTSTP:
-		stop_ourselves(run);
-		break;
-	case SIGUSR1:
-		show_progress(run);
-		break;
-	default:
-		if (si.ssi_signo == run->end_signal &&
-		    clock_mono_ns() - run->end_mono_ns < SAME_SIGNAL_NS)
-			break;
-		run->end_signal = si.ssi_signo;
-		run->end_mono_ns = clock_mono_ns();
-		/* What the terminal sends has reached the workload too: it is in our group. */
-		log_msg(run->env->opts->log, LOG_NOTE, "%s", strsignal(si.ssi_signo));
-		ask_to_end(run, si.ssi_signo, si.ssi_code != SI_KERNEL);
-	}
-}
 
 static struct spawn_opts spawn_opts(const struct run *run)
 {
@@ -352,6 +23,8 @@ static struct spawn_opts spawn_opts(const struct run *run)
 							 : NULL,
 		.sigmask = run->env->child_sigmask,
 		.ignored = run->env->child_ignored,
+		.prepare = run->trace ? trace_enter : NULL,
+		.prepare_ctx = run->trace,
 	};
 }
 
@@ -388,7 +61,11 @@ static void on_beat(struct run *run)
 	uint64_t ticks;
 
 	(void)!read(run->fd[SRC_BEAT], &ticks, sizeof(ticks));
-	beat(run);
+	run_beat(run);
+	if (run->trace && !trace_beat(run->trace) && !run->is_ending) {
+		log_msg(run->env->opts->log, LOG_WARN, "an allocation event was lost: the run ends");
+		run_ask_to_end(run, SIGTERM, true);
+	}
 	/* We were stopped (kill -STOP, a debugger): the guard has put the limits back, or was
 	 * about to. Begin again from there instead of believing in a limit that is gone. */
 	if (run->squeezer && gap > GUARD_STALE_NS - GUARD_BEAT_NS) {
@@ -404,30 +81,30 @@ static int handle(struct run *run, enum source source, struct err *err)
 {
 	switch (source) {
 	case SRC_SIGNAL:
-		on_signal(run);
+		run_on_signal(run);
 		break;
 	case SRC_SAMPLE:
-		on_sample_timer(run);
+		run_on_sample_timer(run);
 		break;
 	case SRC_BEAT:
 		on_beat(run);
 		if (run->cg.dirfd < 0) {
 			/* Without a group orphans come to us one generation after the other. */
 			if (run->was_killed)
-				signal_workload(run, SIGKILL);
-			check_over(run); /* orphans end without a word to us */
+				run_signal_workload(run, SIGKILL);
+			run_check_over(run); /* orphans end without a word to us */
 		}
-		check_escaped(run);
+		run_check_escaped(run);
 		break;
 	case SRC_TIMEOUT:
-		on_timeout(run);
+		run_on_timeout(run);
 		break;
 	case SRC_EXEC:
 		return on_exec(run, err);
 	case SRC_GROUP:
 		if (cgroup_is_populated(&run->cg) < 0)
-			group_removed(run);
-		check_over(run);
+			run_group_removed(run);
+		run_check_over(run);
 		break;
 	case SRC_SQUEEZER:
 		squeezer_dispatch(run->squeezer);
@@ -501,6 +178,17 @@ static void on_decision(void *ctx, const struct decision *d)
 	store_put_decision(run->env->store, run->run_id, d);
 }
 
+/* A tracer that cannot be had costs the stacks, not the run. */
+static void give_up_trace(struct run *run, const struct err *why)
+{
+	log_msg(run->env->opts->log, LOG_WARN, "no allocation stacks: %s", why->msg);
+	if (why->hint[0])
+		log_msg(run->env->opts->log, LOG_NOTE, "%s", why->hint);
+	(void)snprintf(run->no_trace, sizeof(run->no_trace), "%s", why->msg);
+	trace_free(run->trace);
+	run->trace = NULL;
+}
+
 static int set_up(struct run *run, struct err *err)
 {
 	const struct session_opts *o = run->env->opts;
@@ -512,6 +200,7 @@ static int set_up(struct run *run, struct err *err)
 		.on_decision = on_decision,
 		.ctx = run,
 	};
+	struct err why;
 	int r = 0;
 
 	if (run->env->tree)
@@ -521,6 +210,9 @@ static int set_up(struct run *run, struct err *err)
 		r = sampler_new(&run->sampler, o->root, run->cg.dirfd, err);
 	if (r == 0 && run->spec->cfg)
 		r = squeezer_new(&run->squeezer, &so, err);
+	if (r == 0 && run->spec->is_traced &&
+	    trace_new(&run->trace, run->env, &run->cg, &why) < 0)
+		give_up_trace(run, &why);
 	if (r == 0)
 		r = set_up_loop(run, err);
 	return r;
@@ -560,6 +252,19 @@ static int record_start(struct run *run, struct err *err)
 	return r;
 }
 
+static void start_trace(struct run *run)
+{
+	struct err why;
+
+	/* Without a mount namespace of its own the workload's opens cannot be told from others'. */
+	if (run->child.prepared < 0)
+		(void)err_errno(&why, run->child.prepared,
+				"the workload cannot be given its own mount namespace");
+	else if (trace_start(run->trace, run->run_id, run->child.pid, run->t0_mono_ns, &why) == 0)
+		return;
+	give_up_trace(run, &why);
+}
+
 static int start_workload(struct run *run, struct err *err)
 {
 	const struct session_opts *o = run->env->opts;
@@ -570,23 +275,25 @@ static int start_workload(struct run *run, struct err *err)
 		return r;
 	run->has_child = true;
 	run->t0_mono_ns = clock_mono_ns();
-	(void)take_sample(run); /* a group gone already shows at the next one */
+	(void)run_take_sample(run); /* a group gone already shows at the next one */
 	r = record_start(run, err);
 	/* The disk may have kept us for seconds: a guard about to call us dead would take back the
 	 * limit that is written now. */
-	beat(run);
+	run_beat(run);
 	if (r == 0 && run->squeezer)
 		r = squeezer_start(run->squeezer, run->t0_mono_ns, err);
 	if (r == 0)
 		r = watch(run, SRC_EXEC, run->child.exec_fd, EPOLLIN, err);
 	if (r < 0)
 		return r;
+	if (run->trace)
+		start_trace(run);
 	run->is_recording = true;
-	arm(run, SRC_SAMPLE, o->period_ns, o->period_ns);
-	arm(run, SRC_BEAT, GUARD_BEAT_NS, GUARD_BEAT_NS);
+	run_arm(run, SRC_SAMPLE, o->period_ns, o->period_ns);
+	run_arm(run, SRC_BEAT, GUARD_BEAT_NS, GUARD_BEAT_NS);
 	if (o->timeout_ns)
-		arm(run, SRC_TIMEOUT, o->timeout_ns, 0);
-	run->end.exec_t_ns = elapsed(run);
+		run_arm(run, SRC_TIMEOUT, o->timeout_ns, 0);
+	run->end.exec_t_ns = run_elapsed(run);
 	spawn_open_gate(&run->child);
 	return 0;
 }
@@ -602,16 +309,24 @@ static enum end_reason why_ended(const struct run *run)
 	return run->end.term_signal ? END_SIGNALLED : END_EXITED;
 }
 
+static int64_t cpu_ns(const struct run *run)
+{
+	int64_t us = sample_get(&run->now, M_cpu_stat_usage_usec, -1);
+
+	return us < 0 ? -1 : us * 1000;
+}
+
 /* The last sample comes when the group is empty and its files still exist; it shows the limits
  * put back. */
 static int record_end(struct run *run, struct err *err)
 {
 	struct rusage ru;
+	struct err why;
 
 	if (run->squeezer)
 		squeezer_release(run->squeezer, "the workload has ended");
-	if (run->is_recording && take_sample(run) == 0)
-		check_oom(run);
+	if (run->is_recording && run_take_sample(run) == 0)
+		run_check_oom(run);
 	if (run->sampler && sampler_lost_keys(run->sampler) > 0)
 		store_put_loss(run->env->store, run->run_id, "sampler",
 			       sampler_lost_keys(run->sampler),
@@ -621,6 +336,10 @@ static int record_end(struct run *run, struct err *err)
 	run->squeezer = NULL;
 	if (run->run_id == 0)
 		return 0; /* failed before there was a row to end */
+	if (run->trace && trace_finish(run->trace, cpu_ns(run), &why) < 0)
+		log_err(run->env->opts->log, LOG_WARN, &why);
+	else if (run->no_trace[0])
+		trace_decline(run->env, run->run_id, run->no_trace);
 	(void)getrusage(RUSAGE_SELF, &ru);
 	run->end.tool_rss_bytes = ru.ru_maxrss * INT64_C(1024);
 	run->end.tool_cpu_ns = clock_process_cpu_ns() - run->start_cpu_ns;
@@ -638,6 +357,7 @@ static void tear_down(struct run *run)
 	if (run->has_child && !run->is_child_reaped)
 		(void)waitpid(run->child.pid, NULL, 0);
 	(void)squeezer_free(run->squeezer);
+	trace_free(run->trace);
 	sampler_free(run->sampler);
 	for (int t = SRC_SAMPLE; t <= SRC_TIMEOUT; t++)
 		close_fd(&run->fd[t]);

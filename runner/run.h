@@ -10,7 +10,10 @@
 #include "model/run.h"
 #include "runner/guard.h"
 #include "runner/session.h"
+#include "store/resdir.h"
 #include "store/store.h"
+
+struct events_writer;
 
 struct run_env {
 	const struct session_opts *opts;
@@ -18,6 +21,8 @@ struct run_env {
 	const struct cgroup_place *place;
 	struct guard *guard;
 	struct store *store;
+	const struct resdir *dir;
+	struct events_writer **events; /* of the session; *events is NULL until a run is traced */
 	int signal_fd;
 	sigset_t child_sigmask;
 	sigset_t child_ignored;
@@ -31,6 +36,7 @@ struct run_spec {
 	enum run_kind kind;
 	const struct squeezer_config *cfg; /* NULL: baseline */
 	int repeat_index, run_order;
+	bool is_traced;
 };
 
 struct run_result {

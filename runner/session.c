@@ -5,6 +5,7 @@
 #include "cgroup/features.h"
 #include "runner/run.h"
 #include "runner/spawn.h"
+#include "store/events.h"
 #include "store/resdir.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@ struct session {
 	struct guard *guard;
 	struct resdir dir;
 	struct store *store;
+	struct events_writer *events;
 	struct cgroup_tree tree;
 	struct cgroup_place place;
 	struct run_env env;
@@ -274,15 +276,27 @@ static void plan_run(const struct session *s, size_t i, struct run_spec *spec,
 	}
 }
 
+/* Figures of time come from runs that nothing slows: of several runs, only one more of each
+ * setting is traced, on request. */
+static bool is_traced(const struct session *s, int repeat)
+{
+	if (s->o->trace == TRACE_AUTO)
+		return !s->env.is_one_of_many;
+	return s->o->trace == TRACE_ALLOC && (!s->env.is_one_of_many || repeat == s->o->repeat);
+}
+
 static int execute_one(struct session *s, size_t i, int repeat, int order, bool *ret_ends,
 		       struct err *err)
 {
-	struct run_spec spec = {.repeat_index = repeat, .run_order = order};
+	struct run_spec spec = {
+		.repeat_index = repeat, .run_order = order, .is_traced = is_traced(s, repeat)};
 	struct squeezer_config cfg;
 	struct run_result result = {.peak_bytes = -1};
 	int r;
 
 	plan_run(s, i, &spec, &cfg);
+	if (spec.is_traced && s->env.is_one_of_many)
+		(void)strncat(spec.name, " traced", sizeof(spec.name) - strlen(spec.name) - 1);
 	r = run_execute(&s->env, &spec, &result, err);
 	if (s->exit_status == 0)
 		s->exit_status = result.exit_status;
@@ -315,16 +329,18 @@ static bool is_called_off(struct session *s, int order, int *ret, struct err *er
 static int execute(struct session *s, struct err *err)
 {
 	size_t per_repeat = runs_per_repeat(s->o->cfg);
-	int order = 0, r = 0;
+	int order = 0, r = 0, repeats = s->o->repeat;
 	bool ends = false;
 
-	s->env.run_count = per_repeat * s->o->repeat;
-	s->env.is_one_of_many = s->env.run_count > 1;
+	s->env.is_one_of_many = per_repeat * repeats > 1;
+	if (s->env.is_one_of_many && s->o->trace == TRACE_ALLOC)
+		repeats++;
+	s->env.run_count = per_repeat * repeats;
 	if (s->env.is_one_of_many)
 		log_msg(s->o->log, LOG_NOTE,
 			"%d runs of the command: each reads %s, their outputs follow one another",
 			s->env.run_count, s->o->stdin_path ? s->o->stdin_path : "/dev/null");
-	for (int rep = 0; rep < s->o->repeat && !ends; rep++) {
+	for (int rep = 0; rep < repeats && !ends; rep++) {
 		for (size_t i = 0; i < per_repeat && !ends; i++) {
 			ends = is_called_off(s, order, &r, err);
 			if (!ends)
@@ -355,6 +371,8 @@ static int prepare(struct session *s, struct session_result *ret, struct err *er
 	if (r == 0)
 		r = open_results(s, ret, err);
 	s->env.store = s->store;
+	s->env.dir = &s->dir;
+	s->env.events = &s->events;
 	return r;
 }
 
@@ -362,6 +380,8 @@ static int wind_up(struct session *s, int r, struct err *err)
 {
 	struct err late;
 
+	if (events_writer_close(s->events, &late) < 0)
+		log_err(s->o->log, LOG_WARN, &late);
 	if (store_close(s->store, &late) < 0 && r == 0 && s->exit_status != 125) {
 		*err = late;
 		r = late.code;

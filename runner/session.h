@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "bpf/events.h"
 #include "squeezer/config.h"
 
 /* What is shown while a run goes on. Unknown figures are -1 or NAN. */
@@ -18,6 +19,12 @@ struct progress {
 	int64_t elapsed_ns;
 	int64_t usage_bytes, peak_bytes, limit_bytes;
 	double fault_rate, stall_full;
+};
+
+enum trace_choice {
+	TRACE_AUTO, /* a session of one run is traced where this machine permits */
+	TRACE_NONE,
+	TRACE_ALLOC, /* in a session of several runs: one more run of each setting */
 };
 
 struct session_opts {
@@ -31,6 +38,9 @@ struct session_opts {
 	const char *user, *stdin_path;
 	int64_t timeout_ns; /* 0 = none */
 	bool is_dry_run;
+	enum trace_choice trace;
+	enum trace_policy trace_policy;
+	int64_t events_max_bytes; /* of events.zst; 0 = 4 GiB or a tenth of the free space */
 	const char *cgroup_parent, *cgname, *cgpath;
 	const struct root *root;
 	struct log *log;

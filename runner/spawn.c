@@ -91,11 +91,22 @@ static void open_stdin(const char *path, int exec_fd)
 		close(fd);
 }
 
-static _Noreturn void child(const struct spawn_opts *o, const struct identity *id, int gate_fd,
-			    int exec_fd)
+struct pipes {
+	int gate[2], exec[2], ready[2];
+};
+
+static _Noreturn void child(const struct spawn_opts *o, const struct identity *id,
+			    const struct pipes *p)
 {
+	int gate_fd = p->gate[0], exec_fd = p->exec[1];
+	int prepared = o->prepare ? o->prepare(o->prepare_ctx) : 0;
 	char byte;
 
+	close(p->gate[1]);
+	close(p->exec[0]);
+	(void)!write(p->ready[1], &prepared, sizeof(prepared));
+	close(p->ready[0]);
+	close(p->ready[1]);
 	for (size_t i = 0; i < ARRAY_SIZE(spawn_dispositions); i++)
 		(void)signal(spawn_dispositions[i],
 			     sigismember(&o->ignored, spawn_dispositions[i]) ? SIG_IGN : SIG_DFL);
@@ -141,32 +152,40 @@ static int move_into(const struct cgroup *cg, pid_t pid)
 	return cgroup_write(cg, "cgroup.procs", text);
 }
 
+static void close_pipes(struct pipes *p)
+{
+	for (int i = 0; i < 2; i++) {
+		close_fd(&p->gate[i]);
+		close_fd(&p->exec[i]);
+		close_fd(&p->ready[i]);
+	}
+}
+
 int spawn_gated(struct spawned *ret, const struct spawn_opts *opts, struct err *err)
 {
-	int gate[2] = {-1, -1}, exec[2] = {-1, -1}, r;
+	struct pipes p = {{-1, -1}, {-1, -1}, {-1, -1}};
 	struct identity id;
 	pid_t pid;
+	int r;
 
 	r = find_user(&id, opts->user, err);
 	if (r < 0)
 		return r;
-	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(exec, O_CLOEXEC) < 0 ||
-	    (pid = fork_into(opts->cg)) < 0) {
+	if (pipe2(p.gate, O_CLOEXEC) < 0 || pipe2(p.exec, O_CLOEXEC) < 0 ||
+	    pipe2(p.ready, O_CLOEXEC) < 0 || (pid = fork_into(opts->cg)) < 0) {
 		r = err_errno(err, -errno, "cannot start a process");
-		for (int i = 0; i < 2; i++) {
-			close_fd(&gate[i]);
-			close_fd(&exec[i]);
-		}
+		close_pipes(&p);
 		return r;
 	}
-	if (pid == 0) {
-		close(gate[1]);
-		close(exec[0]);
-		child(opts, &id, gate[0], exec[1]);
-	}
-	close(gate[0]);
-	close(exec[1]);
-	*ret = (struct spawned){.pid = pid, .gate_fd = gate[1], .exec_fd = exec[0]};
+	if (pid == 0)
+		child(opts, &id, &p);
+	close_fd(&p.ready[1]);
+	*ret = (struct spawned){.pid = pid,
+				.gate_fd = TAKE_FD(p.gate[1]),
+				.exec_fd = TAKE_FD(p.exec[0]),
+				.prepared = -EIO};
+	(void)!read(p.ready[0], &ret->prepared, sizeof(ret->prepared));
+	close_pipes(&p);
 	r = move_into(opts->cg, pid);
 	if (r < 0) {
 		spawn_close(ret);

@@ -22,12 +22,18 @@ struct spawn_opts {
 	const char *stdin_path;  /* NULL: ours */
 	sigset_t sigmask;        /* the mask that the child shall have */
 	sigset_t ignored;        /* of those that analyzer sets: ignored when we were started */
+	/* Called in the child while it still has our rights; 0 or a negative errno, which
+	 * spawn_gated gives back as *prepared and which does not end the child. NULL: nothing to
+	 * do. */
+	int (*prepare)(void *ctx);
+	void *prepare_ctx;
 };
 
 struct spawned {
 	pid_t pid;
-	int gate_fd; /* one byte opens it */
-	int exec_fd; /* readable: exec succeeded (end of file) or failed (an errno) */
+	int gate_fd;  /* one byte opens it */
+	int exec_fd;  /* readable: exec succeeded (end of file) or failed (an errno) */
+	int prepared; /* what opts.prepare gave */
 };
 
 int spawn_gated(struct spawned *ret, const struct spawn_opts *opts, struct err *err);

@@ -1,0 +1,260 @@
+#include "runner/trace.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/str.h"
+#include "store/events.h"
+#include "tracer/tracer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+
+#define STATS_MAX 256 /* rings that get rows in tracer_stat */
+#define EVENTS_MAX (INT64_C(4) << 30)
+
+struct trace {
+	const struct run_env *env;
+	struct tracer *tracer;
+	struct trace_sink sink;
+	int64_t run_id, t0_mono_ns;
+	int undo_freeze, undo_continue;
+	bool is_odd_beat;
+	int64_t encode_ns, write_ns; /* of the reader's thread, for trace_beat */
+	struct tracer_stat stats[STATS_MAX];
+};
+
+/* -- the sink: events.zst of the session ----------------------------------------------------------
+ */
+
+static void on_function(void *ctx, uint16_t id, const char *name)
+{
+	events_put_function(*((struct trace *)ctx)->env->events, id, name);
+}
+
+static void on_module(void *ctx, const struct module *m)
+{
+	events_put_module(*((struct trace *)ctx)->env->events, m);
+}
+
+static void on_stack(void *ctx, uint32_t id, enum stack_quality quality,
+		     const struct frame_ref *frames, uint32_t n)
+{
+	events_put_stack(*((struct trace *)ctx)->env->events, id, quality, frames, n);
+}
+
+static void on_event(void *ctx, const struct event *ev)
+{
+	events_put(*((struct trace *)ctx)->env->events, ev);
+}
+
+static void on_loss(void *ctx, int ring, int64_t from_ns, int64_t to_ns, int64_t count)
+{
+	struct trace *t = ctx;
+	char detail[160];
+
+	events_put_loss(*t->env->events, ring, from_ns, to_ns, count);
+	(void)snprintf(detail, sizeof(detail),
+		       "ring %d was full between %.3f s and %.3f s of the run", ring,
+		       (double)(from_ns - t->t0_mono_ns) / NS_PER_S,
+		       (double)(to_ns - t->t0_mono_ns) / NS_PER_S);
+	store_put_loss(t->env->store, t->run_id, "ring", count, detail);
+}
+
+static void on_flush(void *ctx)
+{
+	struct trace *t = ctx;
+	struct events_totals e;
+
+	events_flush(*t->env->events);
+	e = events_writer_totals(*t->env->events);
+	__atomic_store_n(&t->encode_ns, e.encode_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->write_ns, e.write_ns, __ATOMIC_RELAXED);
+}
+
+/* 4 GiB, or a tenth of what is free. */
+static int64_t events_max(const struct run_env *env)
+{
+	struct statvfs fs;
+	int64_t max = EVENTS_MAX;
+
+	if (env->opts->events_max_bytes > 0)
+		return env->opts->events_max_bytes;
+	if (fstatvfs(env->dir->dirfd, &fs) == 0)
+		max = MIN(max, (int64_t)fs.f_bavail * (int64_t)fs.f_frsize / 10);
+	return max;
+}
+
+/* One file for all runs of the session, made when the first one is traced. */
+static int open_events(const struct run_env *env, struct err *err)
+{
+	if (*env->events)
+		return 0;
+	return events_writer_open(env->events, env->dir->dirfd, env->dir->path, env->dir->uid,
+				  env->dir->gid, events_max(env), err);
+}
+
+/* -- life ----------------------------------------------------------------------------------------
+ */
+
+static int64_t test_setting(const char *name)
+{
+	const char *text = getenv(name);
+	int64_t v = 0;
+
+	return text && num_parse_u63(text, &v) == 0 ? v : 0;
+}
+
+/* Frozen or stopped, the workload must not stay so when we are killed. */
+static int register_undo(struct trace *t, const struct cgroup *cg, struct err *err)
+{
+	struct undo *undo = guard_undo(t->env->guard);
+	char path[sizeof(cg->path) + 16];
+	struct undo_entry e = {.kind = UNDO_WRITE, .path = path, .value = "0"};
+
+	(void)snprintf(path, sizeof(path), "%s/cgroup.freeze", cg->path);
+	t->undo_freeze = undo_add(undo, &e, err);
+	if (t->undo_freeze < 0)
+		return t->undo_freeze;
+	e = (struct undo_entry){.kind = UNDO_CONTINUE, .path = cg->path};
+	t->undo_continue = undo_add(undo, &e, err);
+	return MIN(t->undo_continue, 0);
+}
+
+int trace_new(struct trace **ret, const struct run_env *env, const struct cgroup *cg,
+	      struct err *err)
+{
+	struct trace *t;
+	struct tracer_opts o = {
+		.command = env->opts->argv[0],
+		.cg = cg,
+		.policy = env->opts->trace_policy,
+		/* What tests need to bring the pipeline under pressure. */
+		.ring_bytes = (size_t)test_setting("ANALYZER_TEST_RING_BYTES"),
+		.reader_delay_ms = (int)test_setting("ANALYZER_TEST_READER_DELAY_MS"),
+	};
+	int r;
+
+	if (cg->dirfd < 0 || cg->is_fake) {
+		(void)err_set(err, -ENOTSUP, "there is no cgroup that says whom to trace");
+		return err_hint(err, "run as root where cgroup v2 is mounted");
+	}
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return err_errno(err, -ENOMEM, "cannot start the tracer");
+	t->env = env;
+	t->sink = (struct trace_sink){
+		.ctx = t,
+		.function = on_function,
+		.module = on_module,
+		.stack = on_stack,
+		.event = on_event,
+		.loss = on_loss,
+		.flush = on_flush,
+	};
+	o.sink = &t->sink;
+	r = open_events(env, err);
+	if (r == 0)
+		r = register_undo(t, cg, err);
+	if (r == 0)
+		r = tracer_new(&t->tracer, &o, err);
+	if (r < 0) {
+		trace_free(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+void trace_free(struct trace *t)
+{
+	if (!t)
+		return;
+	tracer_free(t->tracer);
+	if (t->undo_freeze > 0)
+		undo_drop(guard_undo(t->env->guard), t->undo_freeze);
+	if (t->undo_continue > 0)
+		undo_drop(guard_undo(t->env->guard), t->undo_continue);
+	free(t);
+}
+
+int trace_enter(void *trace)
+{
+	return tracer_enter(((struct trace *)trace)->tracer);
+}
+
+int trace_start(struct trace *t, int64_t run_id, pid_t pid, int64_t t0_mono_ns, struct err *err)
+{
+	t->run_id = run_id;
+	t->t0_mono_ns = t0_mono_ns;
+	events_put_run(*t->env->events, run_id, t0_mono_ns);
+	return tracer_start(t->tracer, pid, t0_mono_ns, err);
+}
+
+bool trace_beat(struct trace *t)
+{
+	int n;
+
+	t->is_odd_beat = !t->is_odd_beat;
+	if (t->is_odd_beat)
+		return !tracer_has_aborted(t->tracer);
+	n = tracer_stats(t->tracer, t->stats, STATS_MAX);
+	for (int i = 0; i < n; i++) {
+		t->stats[i].t_ns -= t->t0_mono_ns;
+		t->stats[i].encode_ns = __atomic_load_n(&t->encode_ns, __ATOMIC_RELAXED);
+		t->stats[i].write_ns = __atomic_load_n(&t->write_ns, __ATOMIC_RELAXED);
+		store_put_tracer_stat(t->env->store, t->run_id, &t->stats[i]);
+	}
+	return !tracer_has_aborted(t->tracer);
+}
+
+static void on_progress(void *ctx, double done)
+{
+	struct trace *t = ctx;
+	char text[64];
+
+	guard_beat(t->env->guard);
+	(void)snprintf(text, sizeof(text), "names of stacks: %.0f %%", 100 * done);
+	log_status(t->env->opts->log, text);
+}
+
+/* What could not be recorded is a loss; sites do not depend on it. */
+static void tell_unrecorded(struct trace *t)
+{
+	struct events_totals e = events_writer_totals(*t->env->events);
+	struct err why;
+
+	if (events_writer_failure(*t->env->events, &why) == 0)
+		return;
+	log_err(t->env->opts->log, LOG_WARN, &why);
+	store_put_loss(t->env->store, t->run_id, "events.zst", e.not_recorded, why.msg);
+}
+
+int trace_finish(struct trace *t, int64_t cpu_ns, struct err *err)
+{
+	struct trace_result result;
+	int r;
+
+	tracer_stop(t->tracer);
+	tell_unrecorded(t);
+	r = tracer_result(t->tracer, cpu_ns, on_progress, t, &result, err);
+	if (r == 0)
+		r = store_write_trace(t->env->store, t->run_id, &result, err);
+	return r;
+}
+
+void trace_decline(const struct run_env *env, int64_t run_id, const char *why)
+{
+	struct json_object *o = json_object_new_object();
+	struct trace_result none = {0};
+	struct err ignored; /* the recording's own failure is told by itself */
+
+	if (!o)
+		return;
+	json_object_object_add(o, "not_traced", json_object_new_string(why));
+	none.summary_json = json_object_to_json_string(o);
+	(void)store_write_trace(env->store, run_id, &none, &ignored);
+	json_object_put(o);
+}
