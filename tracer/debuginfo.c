@@ -157,15 +157,16 @@ static bool find_scope(Dwarf_Die *parent, uint64_t address, Dwarf_Die *ret)
 	return false;
 }
 
-static const char *function_name(Dwarf_Die *die)
+static void name_function(Dwarf_Die *die, struct place *ret)
 {
 	Dwarf_Attribute attr;
-	const char *name = NULL;
 
 	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attr) ||
 	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr))
-		name = dwarf_formstring(&attr);
-	return name ? name : dwarf_diename(die);
+		ret->function = dwarf_formstring(&attr);
+	ret->is_bare = !ret->function;
+	if (ret->is_bare)
+		ret->function = dwarf_diename(die);
 }
 
 /* -- lines --------------------------------------------------------------------------------- */
@@ -224,7 +225,7 @@ int debuginfo_find(struct debuginfo *d, uint64_t address, struct place *ret, int
 			chain[depth++] = scope;
 	}
 	while (depth-- > 0 && n < max) {
-		place.function = function_name(&chain[depth]);
+		name_function(&chain[depth], &place);
 		place.is_inline = depth > 0;
 		ret[n++] = place;
 		place = (struct place){0};

@@ -19,6 +19,7 @@ void debuginfo_free(struct debuginfo *d); /* NULL allowed */
 
 struct place {
 	const char *function; /* mangled where the language does; NULL = not known */
+	bool is_bare;         /* the function's name without the scopes that it is in */
 	const char *file;     /* NULL = not known */
 	int line;             /* 0 = not known */
 	bool is_inline;

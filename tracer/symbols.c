@@ -82,6 +82,11 @@ static const char *intern(struct symbols *s, const char *text)
 	return *slot;
 }
 
+static bool is_mangled(const char *name)
+{
+	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
+}
+
 /* Without the symbol's version, demangled if it is mangled. */
 static const char *intern_function(struct symbols *s, const char *raw)
 {
@@ -92,7 +97,7 @@ static const char *intern_function(struct symbols *s, const char *raw)
 	name = strndup(raw, strcspn(raw, "@"));
 	if (!name)
 		return NULL;
-	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0)
+	if (is_mangled(name))
 		plain = cplus_demangle(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
 	return intern(s, plain ? plain : name);
 }
@@ -295,10 +300,22 @@ void symbols_free(struct symbols *s)
 
 /* -- lookup -------------------------------------------------------------------------------- */
 
+/* Debug information has no mangled names for functions private to a file, the symbol table has. */
+static const char *outermost(const struct symbols_module *m, const struct place *place,
+			     uint64_t address)
+{
+	const char *symbol;
+
+	if (place->is_inline || (place->function && !place->is_bare))
+		return place->function;
+	symbol = symtab_find(&m->symtab, address);
+	return place->function && !(symbol && is_mangled(symbol)) ? place->function : symbol;
+}
+
 int symbols_lookup(struct symbols *s, struct symbols_module *m, struct frame_ref ref,
 		   struct frame *ret, int max)
 {
-	struct place places[PLACES_MAX];
+	struct place places[PLACES_MAX] = {0};
 	uint64_t address = ref.offset - 1;
 	int n = 0;
 
@@ -307,14 +324,13 @@ int symbols_lookup(struct symbols *s, struct symbols_module *m, struct frame_ref
 		return 1;
 	if (m->info)
 		n = debuginfo_find(m->info, address, places, MIN(max, PLACES_MAX));
+	n = MAX(n, 1);
+	places[n - 1].function = outermost(m, &places[n - 1], address);
 	for (int i = 0; i < n; i++)
 		ret[i] = (struct frame){.ref = ref,
 					.function = intern_function(s, places[i].function),
 					.file = intern(s, places[i].file),
 					.line = places[i].line,
 					.is_inline = places[i].is_inline};
-	n = MAX(n, 1);
-	if (!ret[n - 1].function && !ret[n - 1].is_inline)
-		ret[n - 1].function = intern_function(s, symtab_find(&m->symtab, address));
 	return n;
 }
