@@ -156,13 +156,19 @@ static bool is_frame_full(const struct events_writer *w)
 	return w->records.len + batch_size(&w->batch) >= FRAME_TARGET;
 }
 
+/* Times may be anything: no overflow. */
+static bool is_second_over(const struct events_writer *w, const struct event *ev)
+{
+	return w->batch.n_events &&
+	       (int64_t)((uint64_t)ev->t_ns - (uint64_t)w->batch.first_ns) >= NS_PER_S;
+}
+
 static void encode_pending(struct events_writer *w)
 {
 	for (size_t i = 0; i < w->n_pending; i++) { /* a failure makes it 0 */
 		const struct event *ev = &w->pending[i];
 
-		if (is_frame_full(w) ||
-		    (w->batch.n_events && ev->t_ns - w->batch.first_ns >= NS_PER_S))
+		if (is_frame_full(w) || is_second_over(w, ev))
 			write_frame(w);
 		if (!is_over(w) && batch_add(&w->batch, ev) < 0)
 			fail(w, -ENOMEM, "encode what goes into");
