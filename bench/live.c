@@ -61,21 +61,22 @@ static uint64_t new_address(struct load *d, uint64_t r)
 	return d->next;
 }
 
-/* Returns the bytes per block, the most seen. */
+/* Returns the bytes per block, the most seen. Sites are made first: they do not count. */
 static double fill(struct load *d)
 {
-	size_t before = memory();
 	double most = 0;
+	size_t before;
 
+	for (uint64_t i = 0; i < STACKS; i++)
+		one_event(d, EVENT_FAILED, 0, i << 32);
+	before = memory();
 	for (size_t i = 0; i < d->n; i++) {
 		uint64_t r = next_random(d);
 
 		d->address[i] = new_address(d, r);
 		one_event(d, EVENT_ALLOC, d->address[i], r);
-		if (i % 1000 == 999) /* the sites do not count */
+		if (i % 1000 == 999)
 			most = MAX(most, (double)(memory() - before) / (double)(i + 1));
-		else if (i == STACKS * 10)
-			most = 0;
 	}
 	return most;
 }

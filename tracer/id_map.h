@@ -13,7 +13,7 @@ struct id_slot {
 };
 
 struct id_map {
-	struct id_slot *slots; /* a power of two of them; for walking: cap slots */
+	struct id_slot *slots; /* cap of them, a power of two */
 	size_t n, cap;
 };
 

@@ -10,20 +10,26 @@
 #define ADDRESS_MAX (UINT64_C(1) << 57)
 #define THREADS_MAX 16384
 
+/* An address space. */
 struct space {
-	uint32_t refs;   /* pids that it belongs to */
-	uint64_t serial; /* 1, 2, …; never used again */
+	uint32_t refs; /* processes that it belongs to */
 	struct blocks blocks;
 	struct ranges ranges;
 };
 
+/* A pid between FORK or EXEC and EXEC or EXIT. */
+struct process {
+	uint64_t serial; /* 1, 2, …; never used again */
+	struct space *space;
+};
+
 /*
  * What a thread did last. Threads die without an event, so nothing here may matter for long: it
- * is void when the thread's id turns up in another address space, and forgotten when enough
- * others were active since.
+ * is void when the thread's id turns up in another process, and forgotten when enough others
+ * were active since.
  */
 struct thread {
-	uint64_t serial; /* of the address space */
+	uint64_t serial; /* of the process */
 	/* The block of its last event, if that was an ALLOC; else address 0. */
 	uint64_t last_address;
 	int64_t last_t_ns;
@@ -36,47 +42,54 @@ struct thread {
 
 struct live {
 	struct site_table sites;
-	struct id_map spaces;     /* by pid */
+	struct id_map processes;  /* by pid */
 	struct id_map threads[2]; /* by tid: new ones, and those not seen since [0] was full */
 	uint64_t last_serial;
 	struct live_totals totals; /* without what sites sums up */
 	/* Of the last event, since the next one is likely of the same. NULL = look it up. */
-	struct space *space;
+	struct process *process;
 	struct thread *thread;
 	uint32_t pid, tid;
 };
 
 /* -- processes and threads ------------------------------------------------------------------- */
 
-static struct space *space_new(struct live *l, uint32_t pid)
+static void space_unref(struct space *s)
 {
-	struct space *s = calloc(1, sizeof(*s));
-
-	if (!s || id_map_put(&l->spaces, pid, s) < 0) {
-		free(s);
-		return NULL;
-	}
-	s->refs = 1;
-	s->serial = ++l->last_serial;
-	return s;
-}
-
-static void space_free(struct space *s)
-{
+	if (--s->refs > 0)
+		return;
 	blocks_done(&s->blocks);
 	ranges_done(&s->ranges);
 	free(s);
 }
 
-static struct space *space_of(struct live *l, uint32_t pid)
+/* shared: its address space, if that is another's too; NULL = a new one. */
+static struct process *process_new(struct live *l, uint32_t pid, struct space *shared)
 {
-	if (!l->space || l->pid != pid) {
-		l->pid = pid;
-		l->space = id_map_get(&l->spaces, pid);
-		if (!l->space)
-			l->space = space_new(l, pid);
+	struct process *p = calloc(1, sizeof(*p));
+	struct space *s = shared ? shared : calloc(1, sizeof(*s));
+
+	if (!p || !s || id_map_put(&l->processes, pid, p) < 0) {
+		free(p);
+		if (!shared)
+			free(s);
+		return NULL;
 	}
-	return l->space;
+	s->refs++;
+	p->space = s;
+	p->serial = ++l->last_serial;
+	return p;
+}
+
+static struct process *process_of(struct live *l, uint32_t pid)
+{
+	if (!l->process || l->pid != pid) {
+		l->pid = pid;
+		l->process = id_map_get(&l->processes, pid);
+		if (!l->process)
+			l->process = process_new(l, pid, NULL);
+	}
+	return l->process;
 }
 
 static void forget(struct thread *th)
@@ -120,15 +133,15 @@ static struct thread *find_thread(struct live *l, uint32_t tid)
 	return th;
 }
 
-static struct thread *thread_of(struct live *l, uint32_t tid, const struct space *s)
+static struct thread *thread_of(struct live *l, uint32_t tid, const struct process *p)
 {
 	if (!l->thread || l->tid != tid) {
 		l->tid = tid;
 		l->thread = find_thread(l, tid);
 	}
-	if (l->thread && l->thread->serial != s->serial) {
+	if (l->thread && l->thread->serial != p->serial) {
 		forget(l->thread);
-		l->thread->serial = s->serial;
+		l->thread->serial = p->serial;
 	}
 	return l->thread;
 }
@@ -315,14 +328,16 @@ static enum live_effect restore_block(struct live *l, struct space *s, struct th
 static enum live_effect restore_pieces(struct live *l, struct space *s, struct thread *th,
 				       int64_t t_ns)
 {
+	for (const struct piece *p = th->pieces; p; p = p->right) {
+		if (ranges_reserve(&s->ranges) < 0)
+			return LIVE_NO_MEMORY;
+		pieces_free(unmap(l, s, p->start, p->end, t_ns));
+	}
 	while (th->pieces) {
 		struct piece *p = th->pieces;
 		struct mapping *m = p->mapping;
 		bool was_gone = m->bytes == 0;
 
-		if (ranges_reserve(&s->ranges) < 0)
-			return LIVE_NO_MEMORY;
-		pieces_free(unmap(l, s, p->start, p->end, t_ns));
 		th->pieces = p->right;
 		ranges_put(&s->ranges, p);
 		if (p->is_inherited)
@@ -355,21 +370,16 @@ static enum live_effect settle_realloc(struct live *l, struct space *s, struct t
 
 /* -- processes come and go ------------------------------------------------------------------- */
 
-/* The pid's address space is not its any more. The next one is made when it is needed. */
-static void leave(struct live *l, uint32_t pid, bool is_exec)
+/* Ends what is live in an address space that nobody has any more. */
+static void discard(struct live *l, const struct space *s, bool is_leaked)
 {
-	struct space *s = id_map_remove(&l->spaces, pid);
-
-	l->space = NULL;
-	if (!s || --s->refs > 0)
-		return;
 	for (size_t i = 0; i < s->blocks.cap; i++) {
 		const struct block *b = &s->blocks.slots[i];
 
 		if (b->address == 0 || b->is_inherited)
 			continue;
 		site_table_remove(&l->sites, b->site, b->size, 1);
-		if (!is_exec)
+		if (is_leaked)
 			site_table_leaked(&l->sites, b->site, b->size, 1);
 	}
 	for (const struct piece *p = ranges_next(&s->ranges, 0); p;
@@ -380,37 +390,39 @@ static void leave(struct live *l, uint32_t pid, bool is_exec)
 			continue;
 		m->bytes -= p->end - p->start;
 		site_table_remove(&l->sites, m->site, p->end - p->start, m->bytes == 0);
-		if (!is_exec)
+		if (is_leaked)
 			site_table_leaked(&l->sites, m->site, p->end - p->start, m->bytes == 0);
 	}
-	space_free(s);
+}
+
+/* The process is no more. If its pid goes on, the next event makes it anew. */
+static void leave(struct live *l, uint32_t pid, bool is_exec)
+{
+	struct process *p = id_map_remove(&l->processes, pid);
+
+	l->process = NULL;
+	if (!p)
+		return;
+	if (p->space->refs == 1)
+		discard(l, p->space, !is_exec);
+	space_unref(p->space);
+	free(p);
 }
 
 static enum live_effect on_fork(struct live *l, struct space *s, const struct event *ev)
 {
+	bool is_shared = ev->flags & EVENT_SHARED_MM;
 	uint32_t pid = (uint32_t)ev->address;
-	struct thread *th;
-	struct space *child;
+	struct process *child;
 
 	if (pid == 0 || ev->address > UINT32_MAX || pid == ev->pid)
 		return LIVE_NOTHING;
-	leave(l, pid, false); /* its last user's EXIT was not seen */
-	th = id_map_get(&l->threads[0], pid);
-	if (!th)
-		th = id_map_get(&l->threads[1], pid);
-	if (th)
-		forget(th); /* a thread of that id died */
-	if (ev->flags & EVENT_SHARED_MM) {
-		if (id_map_put(&l->spaces, pid, s) < 0)
-			return LIVE_NO_MEMORY;
-		s->refs++;
-		return LIVE_OK;
-	}
-	child = space_new(l, pid);
+	leave(l, pid, false); /* the EXIT of who had that pid was not seen */
+	child = process_new(l, pid, is_shared ? s : NULL);
 	if (!child)
 		return LIVE_NO_MEMORY;
-	if (blocks_inherit(&child->blocks, &s->blocks) < 0 ||
-	    ranges_inherit(&child->ranges, &s->ranges) < 0) {
+	if (!is_shared && (blocks_inherit(&child->space->blocks, &s->blocks) < 0 ||
+			   ranges_inherit(&child->space->ranges, &s->ranges) < 0)) {
 		leave(l, pid, false);
 		return LIVE_NO_MEMORY;
 	}
@@ -445,16 +457,16 @@ static enum live_effect in_space(struct live *l, struct space *s, struct thread 
 
 static enum live_effect of_thread(struct live *l, const struct event *ev)
 {
-	struct space *s = space_of(l, ev->pid);
-	struct thread *th = s ? thread_of(l, ev->tid, s) : NULL;
+	struct process *p = process_of(l, ev->pid);
+	struct thread *th = p ? thread_of(l, ev->tid, p) : NULL;
 	enum live_effect effect = LIVE_NOTHING;
 
 	if (!th)
 		return LIVE_NO_MEMORY;
 	if (ev->kind == EVENT_RESTORE || th->block.address != 0 || th->pieces)
-		effect = settle_realloc(l, s, th, ev);
+		effect = settle_realloc(l, p->space, th, ev);
 	if (ev->kind != EVENT_RESTORE)
-		effect = in_space(l, s, th, ev);
+		effect = in_space(l, p->space, th, ev);
 	if (effect != LIVE_NOTHING) {
 		bool is_alloc = ev->kind == EVENT_ALLOC && effect == LIVE_OK;
 
@@ -491,13 +503,15 @@ void live_free(struct live *l)
 {
 	if (!l)
 		return;
-	for (size_t i = 0; i < l->spaces.cap; i++) {
-		struct space *s = l->spaces.slots[i].value;
+	for (size_t i = 0; i < l->processes.cap; i++) {
+		struct process *p = l->processes.slots[i].value;
 
-		if (s && --s->refs == 0)
-			space_free(s);
+		if (p) {
+			space_unref(p->space);
+			free(p);
+		}
 	}
-	id_map_done(&l->spaces);
+	id_map_done(&l->processes);
 	threads_free(&l->threads[0]);
 	threads_free(&l->threads[1]);
 	site_table_done(&l->sites);
@@ -527,9 +541,16 @@ static struct live_block of_piece(const struct piece *p)
 	return (struct live_block){p->start, p->end - p->start, p->mapping->site, p->mapping->t_ns};
 }
 
+static struct space *find_space(const struct live *l, uint32_t pid)
+{
+	const struct process *p = id_map_get(&l->processes, pid);
+
+	return p ? p->space : NULL;
+}
+
 uint32_t live_find(const struct live *l, uint32_t pid, uint64_t address, struct live_block *ret)
 {
-	struct space *s = id_map_get(&l->spaces, pid);
+	struct space *s = find_space(l, pid);
 	const struct block *b = s ? blocks_find_inside(&s->blocks, address) : NULL;
 	const struct piece *p = s && !b ? ranges_find(&s->ranges, address) : NULL;
 	struct live_block found;
@@ -544,7 +565,7 @@ uint32_t live_find(const struct live *l, uint32_t pid, uint64_t address, struct 
 
 int live_each(const struct live *l, uint32_t pid, live_each_fn *fn, void *ctx)
 {
-	struct space *s = id_map_get(&l->spaces, pid);
+	struct space *s = find_space(l, pid);
 	const uint64_t *order;
 	const struct piece *p;
 	size_t i = 0;
