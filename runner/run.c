@@ -184,7 +184,7 @@ static void give_up_trace(struct run *run, const struct err *why)
 	log_msg(run->env->opts->log, LOG_WARN, "no allocation stacks: %s", why->msg);
 	if (why->hint[0])
 		log_msg(run->env->opts->log, LOG_NOTE, "%s", why->hint);
-	(void)snprintf(run->no_trace, sizeof(run->no_trace), "%s", why->msg);
+	run->no_trace = *why;
 	trace_free(run->trace);
 	run->trace = NULL;
 }
@@ -338,8 +338,8 @@ static int record_end(struct run *run, struct err *err)
 		return 0; /* failed before there was a row to end */
 	if (run->trace && trace_finish(run->trace, cpu_ns(run), &why) < 0)
 		log_err(run->env->opts->log, LOG_WARN, &why);
-	else if (run->no_trace[0])
-		trace_decline(run->env, run->run_id, run->no_trace);
+	else if (run->no_trace.code)
+		trace_decline(run->env, run->run_id, run->no_trace.msg);
 	(void)getrusage(RUSAGE_SELF, &ru);
 	run->end.tool_rss_bytes = ru.ru_maxrss * INT64_C(1024);
 	run->end.tool_cpu_ns = clock_process_cpu_ns() - run->start_cpu_ns;

@@ -48,7 +48,7 @@ struct run {
 	bool is_recording; /* samples are taken */
 	bool is_ending;    /* asked to end: the grace period runs */
 	bool was_killed;
-	char no_trace[300]; /* why not; empty = it is, or is not to be */
+	struct err no_trace; /* why not; code 0 = it is, or is not to be */
 	bool has_timed_out;
 	struct err failure; /* the group is gone, the recording failed */
 };

@@ -79,7 +79,7 @@ static int track(struct batch_writer *b, const struct event *ev, uint64_t *ret_r
 	case EVENT_ALLOC:
 		if (!ev->address)
 			return 0;
-		p = live_get(&b->live, ev->pid);
+		p = owners_get(&b->live, ev->pid);
 		if (!p || map_put(&p->blocks, ev->address, p->n_allocs + 1, &number) < 0)
 			return -ENOMEM;
 		/* A number left behind is a block whose free was not seen: the reader has to
@@ -87,7 +87,7 @@ static int track(struct batch_writer *b, const struct event *ev, uint64_t *ret_r
 		*ret_ref = p->n_allocs++ - number;
 		break;
 	case EVENT_FREE:
-		p = live_find(&b->live, ev->pid);
+		p = owners_find(&b->live, ev->pid);
 		if (p)
 			number = map_take(&p->blocks, ev->address);
 		if (number)
@@ -95,7 +95,7 @@ static int track(struct batch_writer *b, const struct event *ev, uint64_t *ret_r
 		break;
 	case EVENT_EXEC:
 	case EVENT_EXIT:
-		live_drop(&b->live, ev->pid);
+		owners_drop(&b->live, ev->pid);
 		break;
 	default:
 		break;
@@ -204,7 +204,7 @@ void batch_reset(struct batch_writer *b)
 
 void batch_writer_done(struct batch_writer *b)
 {
-	live_done(&b->live);
+	owners_done(&b->live);
 	map_done(&b->shape_ids);
 	map_done(&b->thread_ids);
 	bytes_done(&b->shapes);
@@ -284,7 +284,7 @@ static int follow(struct batch_reader *b, const struct batch_shape *s, struct ev
 	uint64_t number, address = 0, old;
 
 	if (s->fields & FIELD_REF) {
-		p = live_find(&b->live, ev->pid);
+		p = owners_find(&b->live, ev->pid);
 		number = get_varint(&b->cols[COL_REF]);
 		if (p && number < p->n_allocs)
 			address = map_take(&p->blocks, p->n_allocs - number);
@@ -294,11 +294,11 @@ static int follow(struct batch_reader *b, const struct batch_shape *s, struct ev
 			ev->address = address;
 	}
 	if (s->kind == EVENT_ALLOC && ev->address) {
-		p = live_get(&b->live, ev->pid);
+		p = owners_get(&b->live, ev->pid);
 		if (!p || map_put(&p->blocks, ++p->n_allocs, ev->address, &old) < 0)
 			return -ENOMEM;
 	} else if (s->kind == EVENT_EXEC || s->kind == EVENT_EXIT) {
-		live_drop(&b->live, ev->pid);
+		owners_drop(&b->live, ev->pid);
 	}
 	return 0;
 }
@@ -343,7 +343,7 @@ int batch_next(struct batch_reader *b, struct event *ret)
 
 void batch_reader_done(struct batch_reader *b)
 {
-	live_done(&b->live);
+	owners_done(&b->live);
 	free(b->threads);
 	free(b->shapes);
 }

@@ -20,7 +20,7 @@ struct batch_shape {
 };
 
 struct batch_writer {
-	struct live live;
+	struct owners live;
 	struct map shape_ids, thread_ids; /* index + 1 */
 	struct bytes shapes, threads;     /* the dictionaries as they will be written */
 	struct bytes cols[COLS];
@@ -43,7 +43,7 @@ void batch_reset(struct batch_writer *b);
 void batch_writer_done(struct batch_writer *b);
 
 struct batch_reader {
-	struct live live;
+	struct owners live;
 	uint64_t n_left; /* events not yet read */
 	struct cursor cols[COLS];
 	struct batch_thread *threads; /* owned */

@@ -96,16 +96,16 @@ void map_done(struct map *m)
 	*m = (struct map){0};
 }
 
-struct process_blocks *live_find(struct live *l, uint32_t pid)
+struct process_blocks *owners_find(struct owners *l, uint32_t pid)
 {
 	if (!l->last || l->last->pid != pid)
 		l->last = (struct process_blocks *)(uintptr_t)map_get(&l->processes, pid);
 	return l->last;
 }
 
-struct process_blocks *live_get(struct live *l, uint32_t pid)
+struct process_blocks *owners_get(struct owners *l, uint32_t pid)
 {
-	struct process_blocks *p = live_find(l, pid);
+	struct process_blocks *p = owners_find(l, pid);
 	uint64_t old;
 
 	if (p)
@@ -128,13 +128,13 @@ static void process_free(struct process_blocks *p)
 	free(p);
 }
 
-void live_drop(struct live *l, uint32_t pid)
+void owners_drop(struct owners *l, uint32_t pid)
 {
 	l->last = NULL;
 	process_free((struct process_blocks *)(uintptr_t)map_take(&l->processes, pid));
 }
 
-void live_done(struct live *l)
+void owners_done(struct owners *l)
 {
 	struct map *m = &l->processes;
 

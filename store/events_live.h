@@ -3,7 +3,7 @@
  * each allocation, so that a free can say which one it ends.
  *
  * The writer finds numbers by address, the reader addresses by number; the memory that either
- * needs is bounded by what is live. Zero-initialise, live_done.
+ * needs is bounded by what is live. Zero-initialise, owners_done.
  */
 #pragma once
 
@@ -32,16 +32,16 @@ struct process_blocks {
 	struct map blocks;
 };
 
-struct live {
+struct owners {
 	struct map processes;
 	struct process_blocks *last; /* the one asked for last; borrowed from processes */
 };
 
 /* NULL when the process has allocated nothing yet. */
-struct process_blocks *live_find(struct live *l, uint32_t pid);
+struct process_blocks *owners_find(struct owners *l, uint32_t pid);
 /* Made if needed; NULL: no memory. */
-struct process_blocks *live_get(struct live *l, uint32_t pid);
+struct process_blocks *owners_get(struct owners *l, uint32_t pid);
 /* The process ended or was replaced. */
-void live_drop(struct live *l, uint32_t pid);
+void owners_drop(struct owners *l, uint32_t pid);
 /* All processes are gone. */
-void live_done(struct live *l);
+void owners_done(struct owners *l);

@@ -142,7 +142,7 @@ static char *get_string(struct events_reader *r, struct cursor *c)
 
 static int read_run(struct events_reader *r, struct cursor *c, struct events_record *ret)
 {
-	live_done(&r->batch.live); /* the processes of the run before are gone */
+	owners_done(&r->batch.live); /* the processes of the run before are gone */
 	ret->type = EVENTS_RUN;
 	ret->run.run_id = get_signed(c);
 	ret->run.started_mono_ns = get_signed(c);

@@ -236,7 +236,7 @@ void events_put_run(struct events_writer *w, int64_t run_id, int64_t started_mon
 	size_t at;
 
 	events_flush(w); /* what came before belongs to the run before */
-	live_done(&w->batch.live);
+	owners_done(&w->batch.live);
 	b = begin(w, RECORD_RUN, 2 * VARINT_MAX, &at);
 	if (!b)
 		return;

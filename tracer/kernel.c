@@ -117,9 +117,6 @@ static int open_skeleton(struct kernel *k, const struct kernel_opts *opts, struc
 		(void)bpf_program__set_expected_attach_type(k->skel->progs.call_leave,
 							    ATTACH_UPROBE_MULTI);
 	}
-	/* Rings in the outer map must look like its template. */
-	(void)bpf_map__set_max_entries(bpf_map__inner_map(k->skel->maps.rings),
-				       (uint32_t)opts->ring_bytes);
 	return 0;
 }
 
