@@ -31,6 +31,7 @@ struct elf_file {
 	Elf *elf;
 	int fd;
 	uint64_t size;
+	bool is_shared; /* a library, or a program that may be loaded anywhere */
 	const Elf64_Phdr *segment;
 	size_t n_segments;
 	const char *interp;
@@ -284,6 +285,7 @@ static int check_header(struct elf_file *f, const char *name, struct err *err)
 		return err_set(err, -ENOTSUP, "%s: not for x86-64", name);
 	if (h->e_type != ET_EXEC && h->e_type != ET_DYN)
 		return err_set(err, -ENOTSUP, "%s: neither a program nor a shared library", name);
+	f->is_shared = h->e_type == ET_DYN;
 	return 0;
 }
 
@@ -421,7 +423,9 @@ bool elf_file_is_static(const struct elf_file *f)
 {
 	uint64_t v;
 
-	return !f->interp && !dynamic_value(f, DT_NEEDED, &v) && !dynamic_value(f, DT_SONAME, &v);
+	if (f->interp || dynamic_value(f, DT_NEEDED, &v))
+		return false;
+	return !f->is_shared || (dynamic_value(f, DT_FLAGS_1, &v) && (v & DF_1_PIE));
 }
 
 const char *elf_file_problem(const struct elf_file *f)

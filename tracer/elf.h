@@ -37,7 +37,7 @@ uint64_t elf_file_vaddr(const struct elf_file *f, uint64_t offset);
 enum elf_string { ELF_SONAME, ELF_NEEDED, ELF_RPATH, ELF_RUNPATH };
 const char *elf_file_string(const struct elf_file *f, enum elf_string kind, size_t nth);
 
-/* No interpreter, no library needed and no name of its own: nothing is loaded beside it. */
+/* A program without an interpreter and libraries: nothing is loaded beside it. */
 bool elf_file_is_static(const struct elf_file *f);
 
 /* Why symbols may be missing, as a sentence's part; NULL = nothing is wrong. */
