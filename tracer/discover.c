@@ -263,7 +263,7 @@ static int find_places(const struct search *s, struct place_skip *skip, struct e
 		return err_errno(err, -ENOMEM, "looking for allocators");
 	for (size_t i = 0; i < s->n; i++) {
 		const struct match *m = &s->match[i];
-		bool is_known = m->size > 0 && m->size <= CODE_MAX &&
+		bool is_known = m->size <= CODE_MAX &&
 				elf_file_code(s->f, m->vaddr, code, m->size) == m->size;
 
 		skip[i].from = m->vaddr;

@@ -255,6 +255,13 @@ static void runpath_is_not_inherited(void **state)
 	c = find_in(f, "main");
 	assert_true(has_in(&c, f, "one/liba.so") && has_in(&c, f, "one/libb.so.1"));
 	closure_done(&c);
+	/* A RUNPATH of its own, and RPATHs do not count for what it needs. */
+	make_libraries(f, "-Wl,--enable-new-dtags,-rpath,/nonexistent",
+		       "-Wl,--disable-new-dtags,-rpath,'$ORIGIN/one'");
+	c = find_in(f, "main");
+	assert_true(has_in(&c, f, "one/liba.so"));
+	assert_false(has_in(&c, f, "one/libb.so.1"));
+	closure_done(&c);
 }
 
 static void set_folder(struct fake *f, const char *variable, const char *format)
@@ -270,6 +277,7 @@ static void library_path(void **state)
 {
 	struct fake *f = *state;
 	struct closure c;
+	char two[256], *before;
 
 	make_libraries(f, "-Wl,--enable-new-dtags,-rpath,'$ORIGIN'",
 		       "-Wl,--enable-new-dtags,-rpath,'$ORIGIN/one'");
@@ -283,10 +291,20 @@ static void library_path(void **state)
 	c = find_in(f, "main");
 	assert_true(has_in(&c, f, "two/libb.so.1"));
 	closure_done(&c);
+	/* An empty folder is the current one, but no folders are none. */
+	before = getcwd(NULL, 0);
+	(void)snprintf(two, sizeof(two), "%s/two", fake_path(f));
+	assert_int_equal(chdir(two), 0);
 	(void)setenv("LD_LIBRARY_PATH", "", 1);
 	c = find_in(f, "main");
 	assert_true(has_in(&c, f, "one/libb.so.1"));
 	closure_done(&c);
+	(void)setenv("LD_LIBRARY_PATH", "/nonexistent:", 1);
+	c = find_in(f, "main");
+	assert_true(has_in(&c, f, "two/libb.so.1"));
+	closure_done(&c);
+	assert_int_equal(chdir(before), 0);
+	free(before);
 	make_libraries(f, "-Wl,--disable-new-dtags,-rpath,'$ORIGIN'",
 		       "-Wl,--disable-new-dtags,-rpath,'$ORIGIN/one'");
 	set_folder(f, "LD_LIBRARY_PATH", "%s/two");
@@ -344,6 +362,23 @@ static void missing(void **state)
 	closure_done(&c);
 }
 
+/* A folder that only a file of /etc/ld.so.conf.d names. */
+static void configured(void **state)
+{
+	static const char library[] = "/usr/lib/x86_64-linux-gnu/libfakeroot/libfakeroot-sysv.so";
+	struct closure c;
+
+	(void)state;
+	if (access(library, R_OK) < 0) {
+		print_message("skipped: fakeroot is not installed\n");
+		skip();
+	}
+	(void)setenv("LD_PRELOAD", "libfakeroot-sysv.so", 1);
+	c = find("/bin/true");
+	assert_true(has(&c, library));
+	closure_done(&c);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -357,6 +392,7 @@ int main(void)
 		TEST(library_path),
 		TEST(preloaded),
 		TEST(missing),
+		TEST(configured),
 	};
 
 	return cmocka_run_group_tests_name("closure", tests, NULL, NULL);

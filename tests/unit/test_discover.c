@@ -346,14 +346,51 @@ static void nothing(void **state)
 	assert_string_equal(d.p.problem, "");
 	done(&d);
 	build(*state,
-	      "#include <stdlib.h>\nint main(void) { free(malloc(5)); return (long)&malloc & 1; }",
-	      "gcc -no-pie -fno-builtin a.c");
+	      "#include <stdlib.h>\nint main(void) { free(malloc(5)); return (&malloc == 0) + (&free == 0); }",
+	      "gcc -no-pie -fno-builtin -fno-delete-null-pointer-checks a.c");
 	d = look(*state,
 		 "a.out"); /* malloc is undefined, though with the address of its PLT entry */
 	assert_int_equal(d.p.n, 0);
 	assert_string_equal(d.p.families, "");
 	assert_string_equal(d.p.problem, "");
 	done(&d);
+}
+
+/* The kinds of file by which the plain names mean something else. */
+static void kinds_of_files(void **state)
+{
+	static const char source[] =
+		"typedef unsigned long u;\nchar m[99];\n"
+		"void *malloc(u n) { return m + n; }\n"
+		"void free(void *p) { m[2] = (u)p; }\n"
+		"void *mmap(void *p, u n) { m[4] = (u)p; return m + n + 9; }\n"
+		"int munmap(void *p, u n) { m[n] = (u)p; return 7; }\n"
+		"#ifdef LIBC\nint __libc_start_main(void) { return 3; }\n#endif\n"
+		"void _start(void) { for (;;) free(malloc(3)); }\n";
+	static const struct {
+		const char *options, *families;
+		size_t n;
+	} c[] = {
+		{"-shared -Wl,-soname,ld-linux-x86-64.so.2", "", 0},
+		{"-shared -DLIBC -Wl,-soname,libc.musl-x86_64.so.1", "musl", 4},
+		{"-shared -DLIBC", "musl", 4},
+		{"-shared -Wl,-soname,libhook.so", "malloc", 4},
+		{"-static -DLIBC", "musl", 4},
+		{"-static", "malloc", 2}, /* a program's own mmap need not be the one we know */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		char command[256];
+		struct found d;
+
+		(void)snprintf(command, sizeof(command),
+			       "gcc -O1 -fno-builtin -nostdlib -fPIC %s a.c -o a.so", c[i].options);
+		build(*state, source, command);
+		d = look(*state, "a.so");
+		assert_string_equal(d.p.families, c[i].families);
+		assert_int_equal(d.p.n, c[i].n);
+		done(&d);
+	}
 }
 
 static const char program[] = "#include <stdlib.h>\n#include <stdio.h>\n"
@@ -540,10 +577,23 @@ static void without_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(libc),       TEST(libc_places),    TEST(libstdcxx),         TEST(jemalloc),
-		TEST(tcmalloc),   TEST(mimalloc),       TEST(header_is_covered), TEST(names),
-		TEST(nothing),    TEST(static_program), TEST(other_functions),   TEST(half),
-		TEST(interposed), TEST(chosen),         TEST(entered),           TEST(without_size),
+		TEST(libc),
+		TEST(libc_places),
+		TEST(libstdcxx),
+		TEST(jemalloc),
+		TEST(tcmalloc),
+		TEST(mimalloc),
+		TEST(header_is_covered),
+		TEST(names),
+		TEST(nothing),
+		TEST(kinds_of_files),
+		TEST(static_program),
+		TEST(other_functions),
+		TEST(half),
+		TEST(interposed),
+		TEST(chosen),
+		TEST(entered),
+		TEST(without_size),
 	};
 
 	return cmocka_run_group_tests_name("discover", tests, NULL, NULL);

@@ -317,6 +317,41 @@ static void sparse(void **state)
 	assert_true(find(f, "malloc", true, &fn));
 	assert_string_equal(elf_file_problem(f), "its symbol table is damaged");
 	elf_file_close(f);
+	/* A table of names that does not end in NUL: the file's first byte. */
+	s[1].sh_size = 10 * sizeof(Elf64_Sym);
+	s[2].sh_offset = 0;
+	s[2].sh_size = 1;
+	patch(*state, "a.so", h.e_shoff, s, sizeof(s));
+	f = open_elf(*state, "a.so");
+	assert_true(find(f, "malloc", true, &fn));
+	assert_string_equal(elf_file_problem(f), "its symbol table is damaged");
+	elf_file_close(f);
+}
+
+/* A segment that ends one byte behind the file. */
+static void segment_too_long(void **state)
+{
+	Elf64_Ehdr h;
+	Elf64_Phdr p;
+	struct stat st;
+	int fd;
+
+	run(*state, "cp " LIBC " a.so");
+	fd = open_in(*state, "a.so");
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(pread(fd, &h, sizeof(h), 0), sizeof(h));
+	for (int i = 0; i < h.e_phnum; i++) {
+		off_t at = h.e_phoff + i * sizeof(p);
+
+		assert_int_equal(pread(fd, &p, sizeof(p), at), sizeof(p));
+		if (p.p_type == PT_LOAD) {
+			p.p_filesz = st.st_size - p.p_offset + 1;
+			assert_int_equal(pwrite(fd, &p, sizeof(p), at), sizeof(p));
+			break;
+		}
+	}
+	close_fd(&fd);
+	expect_refused(*state, "a.so", -EBADMSG, "truncated");
 }
 
 static void use_all(struct fake *f, const char *name)
@@ -403,8 +438,9 @@ static void shrinks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(symbols), TEST(all_functions), TEST(build_id), TEST(addresses), TEST(stripped),
-		TEST(refused), TEST(sparse),        TEST(damaged),  TEST(shrinks),
+		TEST(symbols),  TEST(all_functions), TEST(build_id), TEST(addresses),
+		TEST(stripped), TEST(refused),       TEST(sparse),   TEST(segment_too_long),
+		TEST(damaged),  TEST(shrinks),
 	};
 
 	return cmocka_run_group_tests_name("elf", tests, NULL, NULL);
