@@ -347,7 +347,7 @@ static void nothing(void **state)
 	done(&d);
 	build(*state,
 	      "#include <stdlib.h>\nint main(void) { free(malloc(5)); return (&malloc == 0) + (&free == 0); }",
-	      "gcc -no-pie -fno-builtin -fno-delete-null-pointer-checks a.c");
+	      "gcc -no-pie -fno-pie -fno-builtin -fno-delete-null-pointer-checks a.c");
 	d = look(*state,
 		 "a.out"); /* malloc is undefined, though with the address of its PLT entry */
 	assert_int_equal(d.p.n, 0);
