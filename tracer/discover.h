@@ -7,6 +7,10 @@
  * goes to the first instruction that the kernel emulates (one trap instead of two and a single
  * step) where that is provably the same: reached only by falling through from the entry, with no
  * argument register, rsp or stack slot of the return address changed before it.
+ *
+ * A family counts where it can both allocate and release. Plain C names count where other files'
+ * calls arrive at them (exported ones, and those of static programs), so mmap also in libraries
+ * that stand in for libc's. ld.so's own malloc is left out: it serves only until libc's is there.
  */
 #pragma once
 
