@@ -399,15 +399,20 @@ static void return_address_of_zero(void **state)
 	assert_int_equal(quality, STACK_CUT);
 }
 
-/* Frame pointers in a circle. */
+/* void by_rbp(void): a frame that is found by rbp. */
+void by_rbp(void);
+__asm__(".text\n.globl by_rbp\n.type by_rbp, @function\nby_rbp:\n.cfi_startproc\n"
+	".cfi_def_cfa rbp, 16\n.cfi_offset rbp, -16\nnop\nret\n.cfi_endproc\n"
+	".size by_rbp, .-by_rbp\n");
+
+/* Frame pointers in a circle, first by rows, then by guess. */
 static void no_progress(void **state)
 {
 	const struct range *r = range_of((uint64_t)take_regs);
-	uint64_t loop[4] = {0x1000, r->start + 1, 0x1000, r->start + 1};
+	uint64_t loop[4] = {0x1000, 0, 0x1000, 0};
 	struct range code = {r->start, r->end, 0, 0};
 	struct unwind_env env = {.ranges = &code, .n_ranges = 1, .get_cfi = get_none};
-	struct capture c = {.ip = r->start + 1,
-			    .rsp = 0x1000,
+	struct capture c = {.rsp = 0x1000,
 			    .rbp = 0x1000,
 			    .base = 0x1000,
 			    .bytes = (const uint8_t *)loop,
@@ -415,6 +420,10 @@ static void no_progress(void **state)
 	enum stack_quality quality;
 
 	(void)state;
+	c.ip = loop[1] = loop[3] = (uint64_t)by_rbp + 1;
+	assert_int_equal(own_walk(&c, &quality), 2);
+	assert_int_equal(quality, STACK_CUT);
+	c.ip = loop[1] = loop[3] = r->start + 1;
 	assert_int_equal(unwind(&env, &c, own_frames, &quality), 2);
 	assert_int_equal(quality, STACK_CUT);
 	assert_int_equal(own_frames[1].module, 0);
