@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #define MODULES_MAX 64
-#define RAW __attribute__((noinline, noclone, no_sanitize("address", "undefined")))
+#define RAW __attribute__((noinline, no_sanitize("address", "undefined")))
 
 /* -- this process's code -------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 
 #include "tracer/unwind.h"
 
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE __attribute__((noinline))
 
 struct shot {
 	struct capture capture;
