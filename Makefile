@@ -44,11 +44,11 @@ LIB_OBJS := $(foreach m,$(MODULES),$(call obj,$(m)))
 LIB := $(O)/libanalyzer.a
 UNIT := $(patsubst tests/unit/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c))
 UNIT_LIB := $(patsubst %.c,$(O)/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
-C_FILES := $(foreach m,$(MODULES) bpf tests/unit tests/example bench tools/vm.d,$(wildcard $(m)/*.[ch]))
+C_FILES := $(foreach m,$(MODULES) bpf tests/unit tests/fuzz tests/example bench tools/vm.d,$(wildcard $(m)/*.[ch]))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo check check-unit check-san check-cli check-live check-vm check-bare bench \
+.PHONY: all deps demo check check-unit check-san check-cli check-live check-vm check-bare fuzz bench \
 	fmt lint install uninstall clean help
 
 all: $(O)/analyzer $(O)/workload  ## build the analyzer and the example workload
@@ -150,6 +150,14 @@ $(TRACE_O)/pairs-jemalloc: tests/trace/pairs.c tests/trace/trace.h Makefile
 	$(trace_cc) -static -o $@ $< -ljemalloc -lm
 $(TRACE_O)/pairs-tcmalloc: tests/trace/pairs.c tests/trace/trace.h Makefile
 	$(trace_cc) -static -o $@ $< -ltcmalloc_minimal -lstdc++ -lm
+# A fuzz target and what makes its first inputs, both with clang; objects apart, see `fuzz`.
+$(O)/tests/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(LIB)
+	$(say) LINK $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+$(O)/tests/seed_%: $(O)/tests/fuzz/seed_%.o $(LIB)
+	$(say) LINK $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 
 deps:  ## install the Debian packages that are missing (not as root: list them)
 	$(Q)tools/deps
@@ -176,6 +184,15 @@ check-vm: all  ## the whole product on real cgroup v2 memory, kernels 6.1 and 6.
 
 check-bare:  ## deps, build, unit and command-line tests in a fresh minimal Debian 12
 	$(Q)tools/check-bare
+
+FUZZ_SECONDS ?= 60
+FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SEEDS := $(patsubst tests/fuzz/seed_%.c,%,$(wildcard tests/fuzz/seed_*.c))
+
+fuzz:  ## readers and parsers on random input (clang), FUZZ_SECONDS each
+	$(Q)$(MAKE) --no-print-directory O=build/fuzz CC=clang SAN=fuzzer-no-link,address,undefined \
+		$(FUZZ:%=build/fuzz/tests/fuzz_%) $(FUZZ_SEEDS:%=build/fuzz/tests/seed_%)
+	$(Q)tests/fuzz/run $(FUZZ_SECONDS) $(FUZZ)
 
 bench: all $(patsubst bench/%.c,$(O)/bench/%,$(wildcard bench/*.c))  ## speed, as ratios
 	$(Q)for b in $(filter $(O)/bench/%,$^); do echo "# $$b"; $$b; done
@@ -210,4 +227,4 @@ unit-programs: $(UNIT)
 san-programs:
 	$(Q)$(MAKE) --no-print-directory SAN=address,undefined unit-programs
 
--include $(wildcard $(foreach m,$(MODULES) bpf tests/unit tests/example bench,$(O)/$(m)/*.d))
+-include $(wildcard $(foreach m,$(MODULES) bpf tests/unit tests/fuzz tests/example bench,$(O)/$(m)/*.d))

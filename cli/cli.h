@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "base/str.h"
 
+#include <limits.h>
+
 /* Exit statuses of analyzer itself; a run's other statuses are the workload's own. */
 enum {
 	STATUS_NEGATIVE = 1, /* check, config check: ran well, the verdict is no */
@@ -24,6 +26,7 @@ struct cli {
 
 int cmd_run(struct cli *cli, int argc, char **argv);
 int cmd_report(struct cli *cli, int argc, char **argv);
+int cmd_export(struct cli *cli, int argc, char **argv);
 int cmd_check(struct cli *cli, int argc, char **argv);
 int cmd_config(struct cli *cli, int argc, char **argv);
 int cmd_list(struct cli *cli, int argc, char **argv);
@@ -31,6 +34,15 @@ int cmd_zswap(struct cli *cli, int argc, char **argv);
 
 /* Part of `list`. */
 int list_runs(struct cli *cli, int argc, char **argv);
+
+/* The results directory to read when none was named: profile.latest, else the newest here; says
+ * which ("reporting …"). -ENOENT. */
+int cli_find_results(struct cli *cli, const char *verb, char ret[static NAME_MAX + 1],
+		     struct err *err);
+
+/* The status for an error of reading results: a directory that is none of ours is a mistake in the
+ * command line. */
+int cli_results_status(const struct err *err);
 
 /* Prints the error and its hint to stderr; returns status. */
 int cli_fail(struct cli *cli, int status, const struct err *err);

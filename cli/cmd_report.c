@@ -3,15 +3,9 @@
 #include "cli/cli.h"
 #include "cli/opt.h"
 #include "report/report.h"
-#include "store/read.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#define LATEST "profile.latest"
 
 enum { OPT_FORMAT = 256 };
 
@@ -25,70 +19,11 @@ static int help(void)
 {
 	(void)fputs("usage: analyzer report [DIR] [--format text|json]\n"
 		    "\n"
-		    "Reports the results directory DIR; without DIR " LATEST " or the newest\n"
-		    "profile.* in the current directory. It may still be being recorded.\n",
+		    "Reports the results directory DIR; without DIR profile.latest or the\n"
+		    "newest profile.* in the current directory. It may still be being recorded.\n",
 		    stdout);
 	opt_help(options, ARRAY_SIZE(options), stdout);
 	return 0;
-}
-
-static void consider(const char *name, char best[static NAME_MAX + 1], struct timespec *best_at)
-{
-	_cleanup_str_ struct str path = {0};
-	struct stat st;
-
-	if (strncmp(name, "profile.", strlen("profile.")) != 0 || strcmp(name, LATEST) == 0)
-		return;
-	str_addf(&path, "%s/profile.db", name);
-	if (path.failed || stat(path.data, &st) < 0)
-		return;
-	if (best[0] &&
-	    (st.st_mtim.tv_sec < best_at->tv_sec ||
-	     (st.st_mtim.tv_sec == best_at->tv_sec && st.st_mtim.tv_nsec <= best_at->tv_nsec)))
-		return;
-	(void)snprintf(best, NAME_MAX + 1, "%s", name);
-	*best_at = st.st_mtim;
-}
-
-/* The directory to report when none was named; says which. */
-static int find_newest(struct cli *cli, char ret[static NAME_MAX + 1], struct err *err)
-{
-	struct timespec at = {0};
-	char target[PATH_MAX];
-	struct dirent *e;
-	ssize_t len;
-	DIR *dir;
-
-	ret[0] = '\0';
-	if (reader_is_results_dir(LATEST)) {
-		len = readlink(LATEST, target, sizeof(target) - 1);
-		target[MAX(len, 0)] = '\0';
-		log_msg(cli->log, LOG_NOTE, "reporting " LATEST "%s%s", len > 0 ? " -> " : "",
-			target);
-		(void)snprintf(ret, NAME_MAX + 1, "%s", LATEST);
-		return 0;
-	}
-	dir = opendir(".");
-	if (!dir)
-		return err_errno(err, -errno, "cannot read the current directory");
-	while ((e = readdir(dir)))
-		consider(e->d_name, ret, &at);
-	(void)closedir(dir); /* nothing was written */
-	if (!ret[0]) {
-		(void)err_set(err, -ENOENT,
-			      "no results here: neither " LATEST " nor another profile.*");
-		return err_hint(err, "name a results directory: analyzer report DIR");
-	}
-	log_msg(cli->log, LOG_NOTE, "reporting %s", ret);
-	return 0;
-}
-
-/* A directory that is none of ours is a mistake in the command line. */
-static int status_of(const struct err *err)
-{
-	return err->code == -ENOENT || err->code == -ENOTDIR || err->code == -EINVAL
-		       ? STATUS_USAGE
-		       : STATUS_FAILED;
 }
 
 static int print_report(struct cli *cli, const char *dir, bool is_json)
@@ -98,7 +33,7 @@ static int print_report(struct cli *cli, const char *dir, bool is_json)
 	struct err err;
 
 	if (report_load(&r, dir, &err) < 0)
-		return cli_fail(cli, status_of(&err), &err);
+		return cli_fail(cli, cli_results_status(&err), &err);
 	if (is_json)
 		report_json(&r, &out);
 	else
@@ -151,8 +86,8 @@ int cmd_report(struct cli *cli, int argc, char **argv)
 	if (r != 0)
 		return r < 0 ? -r : 0;
 	if (!dir) {
-		if (find_newest(cli, newest, &err) < 0)
-			return cli_fail(cli, status_of(&err), &err);
+		if (cli_find_results(cli, "report", newest, &err) < 0)
+			return cli_fail(cli, cli_results_status(&err), &err);
 		dir = newest;
 	}
 	return print_report(cli, dir, is_json);

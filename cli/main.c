@@ -16,8 +16,9 @@ struct verb {
 };
 
 static const struct verb verbs[] = {
-	{"run", cmd_run},       {"report", cmd_report}, {"check", cmd_check},
-	{"config", cmd_config}, {"list", cmd_list},     {"zswap", cmd_zswap},
+	{"run", cmd_run},     {"report", cmd_report}, {"export", cmd_export},
+	{"check", cmd_check}, {"config", cmd_config}, {"list", cmd_list},
+	{"zswap", cmd_zswap},
 };
 
 static const char help[] =
@@ -34,6 +35,7 @@ static const char help[] =
 	"Verbs (a verb counts only as the first word; default: run)\n"
 	"  run       run a command (analyzer run --help: all options)\n"
 	"  report    [DIR] [--format text|json]      report a results directory\n"
+	"  export    ndjson --events [DIR] [-o FILE] the recorded events, for programs\n"
 	"  check     [--json] [--feature NAME]       what this machine can do, why not\n"
 	"  config    check|show|explain [FILE]       squeezer configurations\n"
 	"  list      metrics|laws|runs               what there is\n"

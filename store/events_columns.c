@@ -55,11 +55,11 @@ static int add_thread(struct batch_writer *b, const struct event *ev)
 /* Sets last_thread. */
 static int find_thread(struct batch_writer *b, const struct event *ev)
 {
-	const struct batch_thread *last = &b->last_threads[b->last_thread];
+	const struct batch_thread *last = b->n_threads ? &b->last_threads[b->last_thread] : NULL;
 	uint64_t id;
 	bool is_new;
 
-	if (b->n_threads && last->pid == ev->pid && last->tid == ev->tid)
+	if (last && last->pid == ev->pid && last->tid == ev->tid)
 		return 0;
 	if (dictionary_index(&b->thread_ids, (uint64_t)ev->pid << 32 | ev->tid, b->n_threads, &id,
 			     &is_new) < 0 ||

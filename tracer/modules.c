@@ -178,9 +178,9 @@ size_t modules_count(struct modules *ms)
 	return n;
 }
 
-struct cfi *modules_cfi(void *ctx, uint32_t id)
+struct cfi *modules_cfi(struct modules *ms, uint32_t id)
 {
-	struct entry *e = get(ctx, id);
+	struct entry *e = get(ms, id);
 	struct err err;
 
 	if (!e || e->file.has_no_cfi)

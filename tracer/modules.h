@@ -39,7 +39,7 @@ struct module_file *modules_get(struct modules *ms, uint32_t id);
 size_t modules_count(struct modules *ms);
 
 /* Unwind rows of a module, or NULL. */
-struct cfi *modules_cfi(void *ms, uint32_t id);
+struct cfi *modules_cfi(struct modules *ms, uint32_t id);
 
 /* Executable ranges of a process from /proc/PID/maps, as a kernel table. -ESRCH: it is gone. */
 int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret);

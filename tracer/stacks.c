@@ -245,12 +245,17 @@ static void teach(void *ctx, struct frame_ref at, const struct row *row)
 		s->totals.taught++;
 }
 
+static struct cfi *get_cfi(void *ctx, uint32_t module)
+{
+	return modules_cfi(((struct stacks *)ctx)->modules, module);
+}
+
 static uint32_t unwind_pending(struct stacks *s, struct pending *p)
 {
 	struct process *proc = look_up(s, p->head.pid, false);
 	struct range ranges[TABLE_RANGES];
 	struct unwind_env env = {
-		.ranges = ranges, .get_cfi = modules_cfi, .on_row = teach, .ctx = s};
+		.ranges = ranges, .get_cfi = get_cfi, .on_row = teach, .ctx = s};
 	struct capture c = {
 		.ip = p->head.ip,
 		.rsp = p->head.sp,
