@@ -198,6 +198,27 @@ static void senseless_batches(void **state)
 				 0, 1, BATCH_COLS));
 }
 
+#define FREE_LAST \
+	5, LE4(26), 1, 0x14, 1, 1, 0, 2, 1, 1, 2, 3, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0
+
+/* A reference reaches into earlier batches, but not into an earlier run. */
+static void references(void **state)
+{
+	struct read r = READ_MADE(5, LE4(26), BATCH_HEAD, BATCH_LENGTHS, BATCH_COLS, FREE_LAST);
+
+	(void)state;
+	assert_int_equal(r.result, 0);
+	assert_int_equal(r.n_events, 2);
+	assert_int_equal(r.events[1].kind, EVENT_FREE);
+	assert_int_equal(r.events[1].address, 8);
+	free(r.events);
+	r = READ_MADE(5, LE4(26), BATCH_HEAD, BATCH_LENGTHS, BATCH_COLS, 1, LE4(2), 4, 4,
+		      FREE_LAST);
+	assert_int_equal(r.result, -EBADMSG);
+	assert_int_equal(r.n_events, 1);
+	free(r.events);
+}
+
 /* 64 MiB of zeros in some kilobytes. */
 static void bomb(void **state)
 {
@@ -384,11 +405,17 @@ static void existing_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_truncation),  cmocka_unit_test(every_bit_flip),
-		cmocka_unit_test(made_by_hand),      cmocka_unit_test(senseless_records),
-		cmocka_unit_test(senseless_batches), cmocka_unit_test(bomb),
-		cmocka_unit_test(headers),           cmocka_unit_test(max_bytes),
-		cmocka_unit_test(disk_full),         cmocka_unit_test(recorder_killed),
+		cmocka_unit_test(every_truncation),
+		cmocka_unit_test(every_bit_flip),
+		cmocka_unit_test(made_by_hand),
+		cmocka_unit_test(senseless_records),
+		cmocka_unit_test(senseless_batches),
+		cmocka_unit_test(references),
+		cmocka_unit_test(bomb),
+		cmocka_unit_test(headers),
+		cmocka_unit_test(max_bytes),
+		cmocka_unit_test(disk_full),
+		cmocka_unit_test(recorder_killed),
 		cmocka_unit_test(existing_file),
 	};
 
