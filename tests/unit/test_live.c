@@ -479,6 +479,11 @@ static void each(void **state)
 	assert_int_equal(s.b[1].site, 1);
 	assert_int_equal(s.b[2].site, 2);
 	assert_int_equal(s.b[5].t_ns, 1000);
+	ok(MAIN, EVENT_FREE, 0x10000, 0, 0, 0);
+	s = (struct seen){0};
+	assert_int_equal(live_each(l, P, see, &s), 0);
+	assert_int_equal(s.n, 5);
+	assert_int_equal(s.b[2].address, 0x10040);
 	s = (struct seen){.stop_at = 3};
 	assert_int_equal(live_each(l, P, see, &s), -EINTR);
 	assert_int_equal(s.n, 3);

@@ -179,14 +179,16 @@ static enum live_effect m_alloc(struct m_space *s, struct m_thread *th, const st
 static enum live_effect m_free(struct m_space *s, struct m_thread *th, int last,
 			       const struct event *ev)
 {
-	int slot = (int)((ev->address - HEAP) / 16);
-	struct m_block *b = &s->block[slot];
+	struct m_block *b;
 	bool is_temporary;
+	int slot;
 
 	if (ev->address == 0) {
 		th->last = last;
 		return LIVE_NOTHING;
 	}
+	slot = (int)((ev->address - HEAP) / 16);
+	b = &s->block[slot];
 	if (!b->is_live) {
 		m.totals.unknown_frees++;
 		return LIVE_UNKNOWN;
@@ -280,7 +282,7 @@ static enum live_effect m_restore(struct m_space *s, const struct m_thread *was,
 static void m_leave(int pid, bool is_exec)
 {
 	int space = m.space_of[pid], n = 0;
-	struct m_space *s = &m.space[space];
+	struct m_space *s;
 
 	memset(m.thread[pid], 0, sizeof(m.thread[pid]));
 	for (int p = 0; p < PIDS; p++)
@@ -288,6 +290,7 @@ static void m_leave(int pid, bool is_exec)
 	m.space_of[pid] = -1;
 	if (space < 0 || n > 1)
 		return;
+	s = &m.space[space];
 	for (int i = 0; i < SLOTS && !is_exec; i++) {
 		const struct m_block *b = &s->block[i];
 
