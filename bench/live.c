@@ -3,9 +3,9 @@
  *
  *     live [BLOCKS]      BLOCKS: live while it is measured; default: three sizes
  *
- * `random` frees any live block and allocates another, the worst case for a cache; `last` frees
- * what was allocated just before, as most programs do. Memory is the most per live block at any
- * time of the growth to BLOCKS but for the moments when the table moves.
+ * Each pair allocates a new block and frees one: `last` that block, as most programs do; `oldest`
+ * the one that is live longest; `random` any, the worst case for a cache. Memory is the most per
+ * live block at any time of the growth to BLOCKS but for the moments when the table moves.
  */
 #include "base/clock.h"
 #include "base/num.h"
@@ -96,6 +96,21 @@ static double random_pairs(struct load *d)
 	return PAIRS * 1e3 / (double)(clock_process_cpu_ns() - cpu);
 }
 
+static double oldest_pairs(struct load *d)
+{
+	int64_t cpu = clock_process_cpu_ns();
+
+	for (size_t i = 0; i < PAIRS; i++) {
+		uint64_t r = next_random(d);
+		uint64_t *at = &d->address[i % d->n];
+
+		one_event(d, EVENT_FREE, *at, r);
+		*at = new_address(d, r);
+		one_event(d, EVENT_ALLOC, *at, r);
+	}
+	return PAIRS * 1e3 / (double)(clock_process_cpu_ns() - cpu);
+}
+
 static double last_pairs(struct load *d)
 {
 	int64_t cpu = clock_process_cpu_ns();
@@ -113,7 +128,7 @@ static int measure(size_t n)
 {
 	struct load d = {.n = n, .random = 88172645463325252, .next = UINT64_C(0x555555560000)};
 	_cleanup_free_ uint64_t *address = calloc(n, sizeof(*address));
-	double most, random, last;
+	double most, oldest, random, last;
 
 	if (!address || live_new(&d.live) < 0) {
 		fprintf(stderr, "live: no memory\n");
@@ -121,11 +136,12 @@ static int measure(size_t n)
 	}
 	d.address = address;
 	most = fill(&d);
+	oldest = oldest_pairs(&d);
 	random = random_pairs(&d);
 	last = last_pairs(&d);
-	printf("%8zu blocks   random %6.2f M pairs/s   last %6.2f M pairs/s   "
+	printf("%8zu blocks   last %6.2f   oldest %6.2f   random %6.2f M pairs/s   "
 	       "%6.1f bytes per block\n",
-	       n, random, last, most);
+	       n, last, oldest, random, most);
 	live_free(d.live);
 	return 0;
 }

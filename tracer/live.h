@@ -65,8 +65,9 @@ struct live_block {
 
 /*
  * Who owns the byte at that address of that process now: its site's id (1, 2, …), or 0. *ret is
- * set where ret is not NULL and somebody does. A block goes before a mapping that it lies in; a
- * block of 0 bytes is found at its own address. Cheap for the address of a block; else the first
+ * set where ret is not NULL and somebody does. A block goes before a mapping that it lies in, of
+ * overlapping blocks only the one that begins nearest counts; a block of 0 bytes is found at its
+ * own address. Cheap for the address of a block; else the first
  * call after a change of the process's blocks sorts them.
  */
 uint32_t live_find(const struct live *l, uint32_t pid, uint64_t address, struct live_block *ret);
