@@ -1,11 +1,12 @@
 /*
- * realloc(p, 0): glibc frees and returns NULL; jemalloc and mimalloc give a block of size 0.
+ * realloc(p, 0): glibc and jemalloc free and return NULL; mimalloc gives a block of size 0.
  * EXPECT alloc malloc 1019 x 5
  * EXPECT free realloc 1019 x 5
  * EXPECT[block] alloc malloc 1019 x 5
  * EXPECT[block] free realloc 1019 x 5
  * EXPECT[block] alloc realloc 0 x 5
  * EXPECT[block] free free 0 x 5
+ * ALLOW alloc malloc 72704
  */
 #include "trace.h"
 

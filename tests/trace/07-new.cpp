@@ -8,12 +8,13 @@
  * EXPECT free delete 1061 x 3
  * EXPECT alloc malloc 72704 x 1 in libstdc++
  * EXPECT[other] alloc new 1049 x 7
- * EXPECT[other] free delete 1049 x 7
+ * EXPECT[other] free * 1049 x 7
  * EXPECT[other] alloc new 1051 x 5
- * EXPECT[other] free delete 1051 x 5
+ * EXPECT[other] free * 1051 x 5
  * EXPECT[other] alloc new 1061 x 3
- * EXPECT[other] free delete 1061 x 3
+ * EXPECT[other] free * 1061 x 3
  * EXPECT[other] alloc malloc 72704 x 1
+ * IGNORE alloc libtcmalloc
  */
 #include <new>
 

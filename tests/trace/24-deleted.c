@@ -3,6 +3,9 @@
  * own file is no more. Built dynamic and static.
  * EXPECT alloc malloc 1321 x 7
  * EXPECT free free 1321 x 7
+ * ALLOW[static] alloc malloc *
+ * ALLOW[static] alloc calloc *
+ * ALLOW[static] free free *
  * NOORACLE
  */
 #include "trace.h"

@@ -5,7 +5,6 @@
  * EXPECT alloc new 1472 x 8
  * EXPECT free delete 1472 x 8
  * ALLOW alloc malloc 72704
- * NOORACLE
  */
 #include <new>
 

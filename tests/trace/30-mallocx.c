@@ -6,6 +6,7 @@
  * EXPECT free dallocx 1409 x 4
  * EXPECT free sdallocx 1409 x 3
  * EXPECT alloc mallocx 1423 x 5
+ * ALLOW alloc malloc 72704
  * NOORACLE
  */
 #include "trace.h"

@@ -5,8 +5,6 @@
  */
 #include "trace.h"
 
-#include <alloca.h>
-
 static __attribute__((noinline)) void with_array(int n)
 {
 	volatile char room[n * 64 + 1];
@@ -18,7 +16,7 @@ static __attribute__((noinline)) void with_array(int n)
 
 static __attribute__((noinline)) void with_alloca(int n)
 {
-	volatile char *room = alloca((size_t)n * 512 + 16);
+	volatile char *room = __builtin_alloca((size_t)n * 512 + 16);
 
 	room[n] = 1;
 	pairs(1439, 1);

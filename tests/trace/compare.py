@@ -4,11 +4,12 @@
 Holds a trace against the oracle's logs of the same run, event for event: per process and thread
 the same kinds, addresses and sizes, each traced event within the time that its call took (so the
 order is the same wherever one call ended before the other began). Then the stacks: the same list of
-(file, offset) for every allocation, oracle.so's own frame left out, and for C++ operators the
-frames of libstdc++ that the oracle sees because it stands further in.
+(file, offset) for every allocation, oracle.so's own frame left out. Where a signal came in the
+middle of an allocator call the oracle meets the kernel's trampoline in place of that call's return
+address and can see no further: such a stack is compared up to there ("hidden").
 
-What libc maps for itself (thread stacks) does not go through a dynamic symbol: the oracle cannot
-see it, so the mappings that libc or ld.so asked for are left out. Prints counts and the first
+What libc maps for itself (thread stacks) and what a preloaded allocator takes from itself does not
+go through a dynamic symbol: the oracle cannot see it, so that is left out. Prints counts and the first
 differences; status 1 if there are any.
 """
 import argparse
@@ -19,6 +20,7 @@ import events as ev
 
 SLACK_NS = 20000  # the kernel's fast clock may step by this against the one processes read
 SYSTEM = ("/libc.so.6", "/ld-linux-x86-64.so.2", "/libc-2.", "/ld-2.")
+ALLOCATORS = ("/libtcmalloc", "/libjemalloc", "/libmimalloc")
 SHOWN = 8
 
 
@@ -30,14 +32,20 @@ def is_system(e):
     return bool(e.frames) and any(s in e.frames[0][0] for s in SYSTEM)
 
 
+def is_inner(e):
+    return bool(e.frames) and any(a in e.frames[0][0] for a in ALLOCATORS)
+
+
 def comparable(trace, kinds):
-    """Events the oracle can have seen. What libc mapped for itself goes, and its end too."""
+    """Events the oracle can have seen. What libraries do for themselves goes, and its end too."""
     ev.Replay(trace)
     kept = []
     for e in trace.events:
         if e.kind not in kinds or (e.kind == "mmap" and is_system(e)):
             continue
         if e.kind == "munmap" and all(is_system(owner) for _, _, owner in e.block or ()):
+            continue
+        if is_inner(e) or (e.kind == "free" and e.block and is_inner(e.block)):
             continue
         kept.append(e)
     return kept
@@ -53,15 +61,17 @@ def outer(frames):
 
 class Stacks:
     def __init__(self):
-        self.stacks = self.equal = self.frames = self.frames_equal = 0
+        self.stacks = self.equal = self.hidden = self.frames = self.frames_equal = 0
         self.quality = collections.Counter()
         self.wrong = []
 
     def compare(self, traced, told):
         got, want = outer(traced.frames), outer(told.frames)
-        if ev.canonical(traced.function) == "new":
-            while len(want) > len(got) and "/libstdc++.so" in want[0][0]:
-                want = want[1:]
+        hidden = [i for i, (path, _) in enumerate(want) if not path]
+        if hidden:
+            self.hidden += 1
+            want = want[:hidden[0]]
+            got = got[:hidden[0]]
         self.stacks += 1
         self.quality[traced.quality] += 1
         same = 0
@@ -83,16 +93,23 @@ class Stacks:
                     ev.show_frame(f[i]) if i < len(f) else "none" for f in (got, want))))
 
 
+def key(e):
+    """A block given up or restored has its size from when it was made."""
+    return e.kind, e.address, 0 if e.kind in ("free", "restore") else e.size
+
+
 def match(traced, told, stacks, wrong):
     """Pairs the events of one thread; what finds no partner is a difference."""
     waiting = collections.defaultdict(collections.deque)
     for e in told:
-        waiting[e.kind, e.address, e.size].append(e)
+        waiting[key(e)].append(e)
     paired = 0
     for e in traced:
-        queue = waiting[e.kind, e.address, e.size]
+        queue = waiting[key(e)]
         while queue and queue[0].end + SLACK_NS < e.t:
             wrong.append("only by the oracle: %s" % queue.popleft())
+        if not queue and e.kind == "free" and e.block is None:
+            continue  # libc's own: the cache of a thread that ends, allocated without malloc
         if not queue or e.t < queue[0].begin - SLACK_NS:
             wrong.append("only traced: %s" % e)
             continue
@@ -133,8 +150,9 @@ def main():
                         wrong)
     print("%d processes, %d threads; events: %d by the oracle, %d equal, %d differ" % (
         len(pids), len(told_threads), sum(map(len, told_threads.values())), paired, len(wrong)))
-    print("stacks: %d of %d equal; frames: %d of %d equal; quality %s" % (
-        stacks.equal, stacks.stacks, stacks.frames_equal, stacks.frames, dict(stacks.quality)))
+    print("stacks: %d of %d equal, %d partly hidden; frames: %d of %d equal; quality %s" % (
+        stacks.equal, stacks.stacks, stacks.hidden, stacks.frames_equal, stacks.frames,
+        dict(stacks.quality)))
     for line in wrong[:SHOWN]:
         print(line)
     stacks.show()

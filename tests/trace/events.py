@@ -15,7 +15,8 @@ import sys
 KINDS = ["alloc", "free", "restore", "failed", "mmap", "munmap", "brk"]
 START, MODULE = 64, 65
 FUNCTIONS = ["malloc", "calloc", "realloc", "reallocarray", "free", "posix_memalign",
-             "aligned_alloc", "memalign", "valloc", "pvalloc", "mmap", "munmap", "mremap"]
+             "aligned_alloc", "memalign", "valloc", "pvalloc", "mmap", "munmap", "mremap",
+             "operator new", "operator delete"]
 RECORD = struct.Struct("<IBBHIIqqQQII")  # struct record of oracle.c
 
 # A probe sits on an address, under whichever of its names was found first.
@@ -62,7 +63,8 @@ def real_paths():
 
     def real(path):
         if path not in cache:
-            cache[path] = os.path.realpath(path) if path.startswith("/") else path
+            cache[path] = os.path.realpath(path) if path.startswith("/") else (
+                "[vdso]" if path.startswith("linux-vdso") else path)
         return cache[path]
     return real
 
@@ -111,9 +113,10 @@ def read_log(data, trace, real):
         at += length
         if kind == MODULE:
             modules[address] = real(body.split(b"\0")[0].decode())
-        elif kind != START:
+        elif kind != START or address:
             e = Event()
-            e.kind, e.function, e.realloc = KINDS[kind], FUNCTIONS[function], bool(is_realloc)
+            e.kind, e.function = "exec" if kind == START else KINDS[kind], FUNCTIONS[function]
+            e.realloc = bool(is_realloc)
             e.begin, e.end = begin, end
             e.t = begin if e.kind in ("free", "munmap") else end
             e.pid, e.tid, e.address, e.size = pid, tid, address, size

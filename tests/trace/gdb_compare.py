@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""gdb_compare.py [--source oracle|tracer] [--allocator FILE] [--at N] DIR COMMAND…
+"""gdb_compare.py [--source oracle|tracer] [--allocator FILE] [--at N] [--last N] DIR COMMAND…
 
 Runs COMMAND twice without address space randomisation: once recorded by the source, once under
 gdb, which stops in the allocator's malloc at some chosen calls and walks the stack by its own
 unwinder. Compares the stacks of the same calls, as lists of (file, offset), and prints the share of
 frames that are equal; status 1 below --least. Only the main thread counts, and only calls that come
-down to malloc: malloc itself, operator new, realloc of NULL. COMMAND must do the same each time.
+down to malloc: malloc itself, operator new, in libc also realloc of NULL. COMMAND must do the same each time.
 
 DIR is for its files. The tracer is $ANALYZER.
 """
@@ -20,8 +20,6 @@ import events as ev
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ORACLE = os.path.join(os.environ.get("TOP", os.path.join(HERE, "../..")), "build/trace/oracle.so")
-CALLS_MAX = 5000  # gdb takes about a millisecond for each
-
 # Runs inside gdb: counts calls in the main thread, writes the addresses of the stacks asked for.
 IN_GDB = """
 import gdb, json
@@ -36,11 +34,12 @@ class Malloc(gdb.Breakpoint):
         Malloc.calls += 1
         if Malloc.calls not in wanted:
             return False
-        pcs, older = [], frame.older()
+        pcs, newer, older = [], frame, frame.older()
         while older is not None:
-            if older.type() != gdb.INLINE_FRAME:
-                pcs.append(older.pc())
-            older = older.older()
+            if older.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
+                # Where a signal came: told as if it were a return address.
+                pcs.append(older.pc() + (newer.type() == gdb.SIGTRAMP_FRAME))
+            newer, older = older, older.older()
         maps = open("/proc/%%d/maps" %% gdb.selected_inferior().pid).read()
         out.write(json.dumps([Malloc.calls, pcs, maps]) + "\\n")
         return Malloc.calls == max(wanted)
@@ -119,11 +118,12 @@ class TracerSource:
 
 
 def run_plain(command, env):
+    """The same files for all runs: programs look at them."""
     subprocess.run(command, env=dict(os.environ, **env), stdin=subprocess.DEVNULL,
-                   stdout=subprocess.DEVNULL, check=False)
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120, check=False)
 
 
-def mallocs(trace, command):
+def mallocs(trace, command, is_libc):
     """The stacks of the main thread's calls that reached malloc, of the process that made most."""
     calls, released = {}, {}
     for e in trace.events:
@@ -135,7 +135,7 @@ def mallocs(trace, command):
         if e.kind == "free" and e.realloc:
             released[e.tid] = True
         if e.kind in ("alloc", "failed") and (
-                name in ("malloc", "new") or (name == "realloc" and not after_free)):
+                name in ("malloc", "new") or (name == "realloc" and is_libc and not after_free)):
             frames = [f for f in e.frames if not f[0].endswith("/oracle.so")]
             calls.setdefault(e.pid, []).append((name, frames))
     if not calls:
@@ -149,14 +149,14 @@ def gdb_stacks(directory, command, env, wanted, allocator):
     with open(script, "w", encoding="utf-8") as f:
         f.write(IN_GDB % (wanted, allocator, out))
     settings = [x for k, v in env.items() for x in ("-ex", "set environment %s %s" % (k, v))]
-    with open(os.path.join(directory, "gdb.log"), "wb") as log:
-        subprocess.run(["gdb", "-nx", "-batch"] + settings + ["-x", script, "--args"] + command,
-                       stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=120, check=False)
+    run_plain(["gdb", "-nx", "-batch"] + settings + ["-x", script, "--args"] + command, {})
     stacks = {}
     with open(out, encoding="utf-8") as lines:
         for line in lines:
             n, pcs, maps = json.loads(line)
             frames = [place(pc, maps) for pc in pcs]
+            while frames and not frames[-1][0]:  # gdb goes on past ld.so's first frame
+                frames.pop()
             stacks[n] = [f for f in frames if not f[0].endswith("/oracle.so")]
     return stacks
 
@@ -187,14 +187,16 @@ def main():
     parser.add_argument("--source", choices=("oracle", "tracer"), default="tracer")
     parser.add_argument("--allocator", default="/libc.so.6")
     parser.add_argument("--at", type=int, default=20, help="how many calls to compare")
+    parser.add_argument("--last", type=int, default=2000,
+                        help="the last call looked at; gdb takes about a millisecond for each")
     parser.add_argument("--least", type=float, default=0.995)
     parser.add_argument("dir")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     args = parser.parse_args()
     os.makedirs(args.dir, exist_ok=True)
     source = (OracleSource if args.source == "oracle" else TracerSource)(os.path.abspath(args.dir))
-    recorded = mallocs(source.run(args.command), args.command)
-    last = min(len(recorded), CALLS_MAX)
+    recorded = mallocs(source.run(args.command), args.command, "/libc.so" in args.allocator)
+    last = min(len(recorded), args.last)
     wanted = sorted({1 + i * (last - 1) // max(1, args.at - 1) for i in range(args.at)})
     told = gdb_stacks(args.dir, args.command, source.gdb_env(), wanted, args.allocator)
     equal, total, shown = compare(recorded, told, wanted)

@@ -47,7 +47,9 @@ enum function {
 	F_PVALLOC,
 	F_MMAP,
 	F_MUNMAP,
-	F_MREMAP
+	F_MREMAP,
+	F_NEW,
+	F_DELETE
 };
 
 /* What a record of any kind begins with; compare.py knows the layout. */
@@ -57,7 +59,7 @@ struct record {
 	uint16_t function;
 	uint32_t pid, tid;
 	int64_t entry_ns, return_ns; /* of the wrapper: the call itself lies between */
-	uint64_t address, size;      /* MODULE: its number, its load bias */
+	uint64_t address, size;      /* MODULE: its number, its load bias; START: 1 after exec */
 	uint32_t frames, pad;
 };
 
@@ -81,7 +83,7 @@ static pid_t log_pid; /* whose log LOG_FD is */
 static bool is_off;
 static __thread struct slot *slots __attribute__((tls_model("initial-exec")));
 static __thread unsigned slot_next __attribute__((tls_model("initial-exec")));
-static __thread bool in_reallocarray __attribute__((tls_model("initial-exec")));
+static __thread bool is_inside __attribute__((tls_model("initial-exec")));
 
 /* -- what dlsym needs before it has answered: never freed, never recorded --------------------- */
 
@@ -119,11 +121,32 @@ static void *next_of(void **cache, const char *name)
 	return f;
 }
 
+/* Until the end of the block, left by an exception too, calls are those of the allocator itself. */
+#define INSIDE                                                          \
+	__attribute__((cleanup(outside))) bool was_inside_ = is_inside; \
+	is_inside = true
+
+static void outside(const bool *was)
+{
+	is_inside = *was;
+}
+
 #define NEXT(name)                                          \
 	({                                                  \
 		static void *cache_;                        \
 		(__typeof__(&name))next_of(&cache_, #name); \
 	})
+
+/*
+ * Each wrapper is exported as a mere label. To the tracer it is then no function and gets no probe,
+ * whose trampoline, in the place of the return address, would hide from us who has called.
+ */
+#define EXPORT_AS(name, wrapper)                                                         \
+	__asm__(".pushsection .text\n.globl " #name "\n.type " #name ", @notype\n" #name \
+		": jmp oracle_" #wrapper "\n.popsection");
+#define EXPORT(name)          \
+	EXPORT_AS(name, name) \
+	__attribute__((used, noinline))
 
 /* -- the log ----------------------------------------------------------------------------------- */
 
@@ -155,7 +178,7 @@ static void put_module(unsigned i)
 }
 
 /* Opens the log of this process: the first time, after exec, and in the child of a fork. */
-static bool open_log(pid_t pid)
+static bool open_log(pid_t pid, int64_t entry_ns)
 {
 	struct record r = {.length = sizeof(r), .kind = START, .pid = (uint32_t)pid};
 	const char *dir = getenv("ORACLE_DIR");
@@ -171,8 +194,9 @@ static bool open_log(pid_t pid)
 		return false;
 	}
 	close(fd);
+	r.address = log_pid == 0;
+	r.entry_ns = r.return_ns = entry_ns; /* before the call that is its first */
 	log_pid = pid;
-	r.entry_ns = now_ns();
 	put(&r, sizeof(r));
 	for (unsigned i = 0; i < modules_used; i++)
 		put_module(i);
@@ -210,40 +234,43 @@ static unsigned module_of(uintptr_t pc, uintptr_t *ret_bias)
 	return i;
 }
 
-struct walk {
-	struct slot *slot;
-	unsigned skip;
-};
+/* Our own innermost frames are left out. */
+static bool is_own(uintptr_t pc)
+{
+	static const char here;
+	struct dl_find_object o;
+
+	return _dl_find_object((void *)pc, &o) == 0 &&
+	       (uintptr_t)&here >= (uintptr_t)o.dlfo_map_start &&
+	       (uintptr_t)&here < (uintptr_t)o.dlfo_map_end;
+}
 
 static _Unwind_Reason_Code walk_frame(struct _Unwind_Context *context, void *data)
 {
-	struct walk *w = data;
-	uintptr_t pc = _Unwind_GetIP(context), bias;
+	struct slot *s = data;
+	int is_exact; /* where a signal came: told as if it were a return address */
+	uintptr_t pc = _Unwind_GetIPInfo(context, &is_exact), bias;
 	struct frame *f;
 
-	if (w->skip > 0) {
-		w->skip--;
+	if (s->r.frames == 0 && is_own(pc))
 		return _URC_NO_REASON;
-	}
-	if (pc == 0 || w->slot->r.frames == DEPTH_MAX)
+	if (pc == 0 || s->r.frames == DEPTH_MAX)
 		return _URC_END_OF_STACK;
-	f = &w->slot->frames[w->slot->r.frames++];
+	f = &s->frames[s->r.frames++];
 	f->module = module_of(pc, &bias);
-	f->offset = pc - bias;
+	f->offset = pc - bias + (is_exact ? 1 : 0);
 	return _URC_NO_REASON;
 }
 
-/* Our own frames: this function's and the wrapper's, none of them inlined. */
-static __attribute__((noinline)) void log_call(enum kind kind, enum function function,
-					       bool is_realloc, int64_t entry_ns, uint64_t address,
-					       uint64_t size)
+static void log_call(enum kind kind, enum function function, bool is_realloc, int64_t entry_ns,
+		     uint64_t address, uint64_t size)
 {
 	int saved_errno = errno;
 	int64_t return_ns = now_ns();
 	pid_t pid = (pid_t)syscall(SYS_getpid);
 	struct slot *s;
 
-	if (is_resolving || in_reallocarray || (pid != log_pid && !open_log(pid)) || is_off)
+	if (is_resolving || is_inside || (pid != log_pid && !open_log(pid, entry_ns)) || is_off)
 		goto out;
 	if (!slots) {
 		/* Not by way of mmap(): the tracer would take that for the workload's. */
@@ -264,7 +291,7 @@ static __attribute__((noinline)) void log_call(enum kind kind, enum function fun
 			       .address = address,
 			       .size = size};
 	if (kind == ALLOC || kind == FAILED || kind == MMAP)
-		_Unwind_Backtrace(walk_frame, &(struct walk){s, 2});
+		_Unwind_Backtrace(walk_frame, s);
 	s->r.length = (uint32_t)(sizeof(s->r) + s->r.frames * sizeof(s->frames[0]));
 	put(s, s->r.length);
 out:
@@ -276,7 +303,8 @@ out:
 #define LOG_ALLOC(function, is_realloc, p, size) \
 	log_call((p) ? ALLOC : FAILED, function, is_realloc, entry_ns, (uintptr_t)(p), size)
 
-void *malloc(size_t size)
+EXPORT(malloc)
+static void *oracle_malloc(size_t size)
 {
 	int64_t entry_ns = now_ns();
 	void *p;
@@ -288,7 +316,8 @@ void *malloc(size_t size)
 	return p;
 }
 
-void *calloc(size_t n, size_t size)
+EXPORT(calloc)
+static void *oracle_calloc(size_t n, size_t size)
 {
 	int64_t entry_ns = now_ns();
 	void *p;
@@ -300,7 +329,8 @@ void *calloc(size_t n, size_t size)
 	return p;
 }
 
-void free(void *p)
+EXPORT(free)
+static void oracle_free(void *p)
 {
 	int64_t entry_ns = now_ns();
 
@@ -313,7 +343,7 @@ void free(void *p)
 static void *early_realloc(void *p, size_t size)
 {
 	size_t had = ((size_t *)p)[-2];
-	void *q = malloc(size);
+	void *q = oracle_malloc(size);
 
 	return q ? memcpy(q, p, had < size ? had : size) : NULL;
 }
@@ -332,7 +362,8 @@ static void log_realloc(enum function f, void *old, void *p, size_t size, int64_
 		log_call(FAILED, f, true, entry_ns, 0, size);
 }
 
-void *realloc(void *old, size_t size)
+EXPORT(realloc)
+static void *oracle_realloc(void *old, size_t size)
 {
 	int64_t entry_ns = now_ns();
 	void *p;
@@ -346,22 +377,22 @@ void *realloc(void *old, size_t size)
 	return p;
 }
 
-void *reallocarray(void *old, size_t n, size_t size)
+EXPORT(reallocarray)
+static void *oracle_reallocarray(void *old, size_t n, size_t size)
 {
 	int64_t entry_ns = now_ns();
-	size_t product;
 	void *p;
 
-	if (__builtin_mul_overflow(n, size, &product))
-		product = SIZE_MAX;
-	in_reallocarray = true; /* libc's calls realloc by its dynamic symbol: us */
-	p = NEXT(reallocarray)(old, n, size);
-	in_reallocarray = false;
-	log_realloc(F_REALLOCARRAY, old, p, product, entry_ns);
+	{
+		INSIDE; /* libc's calls realloc by its dynamic symbol: us */
+		p = NEXT(reallocarray)(old, n, size);
+	}
+	log_realloc(F_REALLOCARRAY, old, p, n * size, entry_ns);
 	return p;
 }
 
-int posix_memalign(void **memptr, size_t align, size_t size)
+EXPORT(posix_memalign)
+static int oracle_posix_memalign(void **memptr, size_t align, size_t size)
 {
 	int64_t entry_ns = now_ns();
 	int r = NEXT(posix_memalign)(memptr, align, size);
@@ -371,7 +402,8 @@ int posix_memalign(void **memptr, size_t align, size_t size)
 	return r;
 }
 
-void *aligned_alloc(size_t align, size_t size)
+EXPORT(aligned_alloc)
+static void *oracle_aligned_alloc(size_t align, size_t size)
 {
 	int64_t entry_ns = now_ns();
 	void *p = NEXT(aligned_alloc)(align, size);
@@ -380,7 +412,8 @@ void *aligned_alloc(size_t align, size_t size)
 	return p;
 }
 
-void *memalign(size_t align, size_t size)
+EXPORT(memalign)
+static void *oracle_memalign(size_t align, size_t size)
 {
 	int64_t entry_ns = now_ns();
 	void *p = NEXT(memalign)(align, size);
@@ -389,7 +422,8 @@ void *memalign(size_t align, size_t size)
 	return p;
 }
 
-void *valloc(size_t size)
+EXPORT(valloc)
+static void *oracle_valloc(size_t size)
 {
 	int64_t entry_ns = now_ns();
 	void *p = NEXT(valloc)(size);
@@ -403,7 +437,8 @@ static size_t round_page(size_t size)
 	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
-void *pvalloc(size_t size)
+EXPORT(pvalloc)
+static void *oracle_pvalloc(size_t size)
 {
 	int64_t entry_ns = now_ns();
 	void *p = NEXT(pvalloc)(size);
@@ -412,10 +447,70 @@ void *pvalloc(size_t size)
 	return p;
 }
 
+/* -- C++: the operators call malloc and free by their dynamic symbols, that is, us ----------------
+ */
+
+#define OPERATOR_NEW(name, parameters, ...)          \
+	void *name parameters;                       \
+	EXPORT(name)                                 \
+	static void *oracle_##name parameters        \
+	{                                            \
+		int64_t entry_ns = now_ns();         \
+		void *p;                             \
+                                                     \
+		{                                    \
+			INSIDE;                      \
+			p = NEXT(name)(__VA_ARGS__); \
+		}                                    \
+		LOG_ALLOC(F_NEW, false, p, size);    \
+		return p;                            \
+	}
+
+#define OPERATOR_DELETE(name, parameters, ...)                                      \
+	void name parameters;                                                       \
+	EXPORT(name)                                                                \
+	static void oracle_##name parameters                                        \
+	{                                                                           \
+		int64_t entry_ns = now_ns();                                        \
+                                                                                    \
+		{                                                                   \
+			INSIDE;                                                     \
+			NEXT(name)(__VA_ARGS__);                                    \
+		}                                                                   \
+		if (p)                                                              \
+			log_call(FREE, F_DELETE, false, entry_ns, (uintptr_t)p, 0); \
+	}
+
+OPERATOR_NEW(_Znwm, (size_t size), size)
+OPERATOR_NEW(_Znam, (size_t size), size)
+OPERATOR_NEW(_ZnwmRKSt9nothrow_t, (size_t size, const void *tag), size, tag)
+OPERATOR_NEW(_ZnamRKSt9nothrow_t, (size_t size, const void *tag), size, tag)
+OPERATOR_NEW(_ZnwmSt11align_val_t, (size_t size, size_t align), size, align)
+OPERATOR_NEW(_ZnamSt11align_val_t, (size_t size, size_t align), size, align)
+OPERATOR_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, const void *tag), size,
+	     align, tag)
+OPERATOR_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t align, const void *tag), size,
+	     align, tag)
+OPERATOR_DELETE(_ZdlPv, (void *p), p)
+OPERATOR_DELETE(_ZdaPv, (void *p), p)
+OPERATOR_DELETE(_ZdlPvm, (void *p, size_t size), p, size)
+OPERATOR_DELETE(_ZdaPvm, (void *p, size_t size), p, size)
+OPERATOR_DELETE(_ZdlPvRKSt9nothrow_t, (void *p, const void *tag), p, tag)
+OPERATOR_DELETE(_ZdaPvRKSt9nothrow_t, (void *p, const void *tag), p, tag)
+OPERATOR_DELETE(_ZdlPvSt11align_val_t, (void *p, size_t align), p, align)
+OPERATOR_DELETE(_ZdaPvSt11align_val_t, (void *p, size_t align), p, align)
+OPERATOR_DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t size, size_t align), p, size, align)
+OPERATOR_DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t size, size_t align), p, size, align)
+OPERATOR_DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, const void *tag), p,
+		align, tag)
+OPERATOR_DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, const void *tag), p,
+		align, tag)
+
 /* -- mappings: anonymous ones only, failed calls are none ---------------------------------------
  */
 
-void *mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+EXPORT(mmap)
+static void *oracle_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
 	int64_t entry_ns = now_ns();
 	void *p = NEXT(mmap)(at, size, prot, flags, fd, offset);
@@ -425,10 +520,10 @@ void *mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 	return p;
 }
 
-void *mmap64(void *at, size_t size, int prot, int flags, int fd, off_t offset)
-	__attribute__((alias("mmap")));
+EXPORT_AS(mmap64, mmap)
 
-int munmap(void *p, size_t size)
+EXPORT(munmap)
+static int oracle_munmap(void *p, size_t size)
 {
 	int64_t entry_ns = now_ns();
 	int r = NEXT(munmap)(p, size);
@@ -438,7 +533,8 @@ int munmap(void *p, size_t size)
 	return r;
 }
 
-void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
+EXPORT(mremap)
+static void *oracle_mremap(void *old, size_t old_size, size_t size, int flags, ...)
 {
 	int64_t entry_ns = now_ns();
 	void *p, *at;

@@ -6,6 +6,12 @@
  * EXPECT free free 24 x 3336
  * EXPECT free free 1021 x 3336
  * EXPECT free free 40009 x 3335
+ * ALLOW alloc malloc 72704
+ * IGNORE alloc libtcmalloc
+ * ALLOW[static] alloc malloc *
+ * ALLOW[static] alloc calloc *
+ * ALLOW[static] free free *
+ * ALLOW[static] alloc new *
  */
 #include "trace.h"
 

@@ -54,11 +54,14 @@ static int process(void)
 
 static int option(const char *text)
 {
-	char *end;
-	long n = strtol(text, &end, 10);
+	int n = 0;
 
-	CHECK(*end == '\0' && n > 0 && n <= 100000000);
-	return (int)n;
+	for (; *text; text++) {
+		CHECK(*text >= '0' && *text <= '9' && n < 10000000);
+		n = n * 10 + (*text - '0');
+	}
+	CHECK(n > 0);
+	return n;
 }
 
 int main(int argc, char **argv)
@@ -92,6 +95,5 @@ int main(int argc, char **argv)
 
 		CHECK(wait(&status) > 0 && status == 0);
 	}
-	dprintf(1, "done\n");
-	return 0;
+	return write(1, "done\n", 5) == 5 ? 0 : 1;
 }

@@ -1,0 +1,35 @@
+# Exactly two events for each pair of malloc and free, whichever allocator, preloaded or linked.
+# Debian has no static archive of mimalloc: it is tested preloaded only.
+. "$TOP/tests/trace/lib.sh"
+need_tracer "allocators"
+
+two_per_pair() { # DIR [TAG]
+	t "$1: ends as untraced" is $status 0
+	t "$1: 10007 pairs, by size" expect "$1" pairs ${2:-}
+	t "$1: nothing lost" is "$(figure "$1" lost)" 0
+	t "$1: every allocation has its whole stack" is "$(sql "$1" "SELECT
+		json_extract(trace, '\$.stacks_full') = json_extract(trace, '\$.allocs') FROM run")" 1
+}
+
+trace glibc "$programs/pairs"; two_per_pair glibc
+for lib in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+	preloaded $lib $lib "$programs/pairs"
+	two_per_pair $lib
+done
+for kind in static jemalloc tcmalloc; do
+	trace static-$kind "$programs/pairs-$kind"
+	two_per_pair static-$kind static
+done
+
+# What a library sets up for itself when it is loaded is its own: the program's calls are compared.
+for lib in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+	preloaded new.$lib $lib "$programs/07-new"
+	t "$lib: operators: exact" expect new.$lib 07-new other
+	preload=$lib beside o.$lib "$programs/05-realloc-move"
+	t "$lib: realloc, event for event" same o.$lib --heap-only
+	preload=$lib beside s.$lib sqlite3 :memory: \
+		'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 997)
+		 SELECT count(DISTINCT hex(i * i) || i) FROM n'
+	t "$lib: sqlite3, event for event" same s.$lib --heap-only
+done
+done_testing
