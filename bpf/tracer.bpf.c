@@ -318,6 +318,8 @@ int call_leave(struct pt_regs *ctx)
 		return 0;
 	th = thread(0);
 	cs = this_cpu(&cpu);
+	if (cs)
+		__sync_fetch_and_add(&cs->hits, 1);
 	if (!th || !cs || !pop(th, PT_REGS_SP(ctx), &c))
 		return 0;
 	n.cookie = c.cookie;

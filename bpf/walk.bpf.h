@@ -116,11 +116,15 @@ static bool apply_row(struct walk *w, const struct row *row)
 }
 
 /* Code without unwind information may keep a frame pointer: believed when what it leads to is
- * code. */
+ * code. 0 in it marks the first frame of a process or thread. */
 static bool apply_guess(struct walk *w, struct table *table)
 {
 	u64 ip, bp;
 
+	if (w->bp == 0) {
+		w->ip = 0;
+		return true;
+	}
 	if (w->bp < w->sp || w->bp - w->sp > (1 << 20) || !read_word(w->bp + 8, &ip) ||
 	    !place(table, ip) || !read_word(w->bp, &bp))
 		return false;

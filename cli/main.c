@@ -56,11 +56,10 @@ static int version(struct cli *cli)
 {
 	char text[256];
 
-	(void)snprintf(
-		text, sizeof(text),
-		"analyzer %s\nsqlite %s\njson-c %s\nzstd %s\nlibbpf %s\n",
-		ANALYZER_VERSION, sqlite3_libversion(), json_c_version(), ZSTD_versionString(),
-		libbpf_version_string());
+	(void)snprintf(text, sizeof(text),
+		       "analyzer %s\nsqlite %s\njson-c %s\nzstd %s\nlibbpf %s\n", ANALYZER_VERSION,
+		       sqlite3_libversion(), json_c_version(), ZSTD_versionString(),
+		       libbpf_version_string());
 	return cli_print(cli, text);
 }
 

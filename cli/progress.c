@@ -35,6 +35,11 @@ static void format(char *buf, size_t size, const struct progress *p)
 
 	if (p->run_count > 1)
 		(void)snprintf(which, sizeof(which), " %d/%d", p->run_index + 1, p->run_count);
+	if (!isnan(p->done)) {
+		(void)snprintf(buf, size, "[%s]%s %-10s %3.0f %% of the stacks",
+			       fmt_clock(clock, p->elapsed_ns), which, p->phase, 100 * p->done);
+		return;
+	}
 	if (!isnan(p->fault_rate))
 		(void)snprintf(rate, sizeof(rate), "%.0f/s", p->fault_rate);
 	if (!isnan(p->stall_full))

@@ -230,23 +230,21 @@ static void add_cost(struct str *out, const struct run_view *v)
 		text_about(out, "tracer", "%s", s.data);
 }
 
-/* As the tracer estimated it, else by the same formula from the group's CPU time. */
 static void add_slowdown(struct str *out, const struct run_view *v)
 {
-	const struct figure *cpu = &v->fig[FIG_cpu_s];
-	struct figure slower = {.v = v->trace.v[TRACE_slowdown]};
-	char share[CELL_MAX], hits[CELL_MAX], trap[CELL_MAX], time[CELL_MAX];
+	const struct figure slower = {.v = v->trace.v[TRACE_slowdown]};
+	char share[CELL_MAX], hits[CELL_MAX], trap[CELL_MAX], bpf[CELL_MAX];
 
-	if (isnan(slower.v) && !cpu->why && cpu->v > 0)
-		slower.v = v->trace.v[TRACE_hits] * v->trace.v[TRACE_trap_ns] / 1e9 / cpu->v;
 	if (isnan(slower.v)) {
 		text_about(out, "slowdown", "n/a (hits, cost of a trap or CPU time not recorded)");
 		return;
 	}
 	text_about(out, "slowdown",
-		   "about %s, estimated: hits x trap cost / the run's CPU time = %s x %s / %s",
+		   "about %s, estimated: hits x trap cost and BPF programs, %s x %s + %s, against "
+		   "the rest of the run's CPU time",
 		   text_value(share, &slower, UNIT_SHARE), text_trace_value(hits, v, TRACE_hits),
-		   text_trace_value(trap, v, TRACE_trap_ns), text_value(time, cpu, UNIT_SECONDS));
+		   text_trace_value(trap, v, TRACE_trap_ns),
+		   text_trace_value(bpf, v, TRACE_program_ns));
 }
 
 void text_trace_trust(struct str *out, const struct report *r)

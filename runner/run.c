@@ -63,7 +63,8 @@ static void on_beat(struct run *run)
 	(void)!read(run->fd[SRC_BEAT], &ticks, sizeof(ticks));
 	run_beat(run);
 	if (run->trace && !trace_beat(run->trace) && !run->is_ending) {
-		log_msg(run->env->opts->log, LOG_WARN, "an allocation event was lost: the run ends");
+		log_msg(run->env->opts->log, LOG_WARN,
+			"an allocation event was lost: the run ends");
 		run_ask_to_end(run, SIGTERM, true);
 	}
 	/* We were stopped (kill -STOP, a debugger): the guard has put the limits back, or was
@@ -211,7 +212,7 @@ static int set_up(struct run *run, struct err *err)
 	if (r == 0 && run->spec->cfg)
 		r = squeezer_new(&run->squeezer, &so, err);
 	if (r == 0 && run->spec->is_traced &&
-	    trace_new(&run->trace, run->env, &run->cg, &why) < 0)
+	    trace_new(&run->trace, run->env, run->spec, &run->cg, &why) < 0)
 		give_up_trace(run, &why);
 	if (r == 0)
 		r = set_up_loop(run, err);

@@ -35,6 +35,7 @@ void run_show_progress(const struct run *run)
 		.limit_bytes = run->squeezer ? squeezer_limit(run->squeezer) : NUM_MAX,
 		.fault_rate = NAN,
 		.stall_full = NAN,
+		.done = NAN,
 	};
 	int64_t d;
 

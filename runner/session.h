@@ -15,10 +15,11 @@
 struct progress {
 	const char *run_name;
 	int run_index, run_count;
-	const char *phase; /* starting, baseline, growing, squeezing, holding, finishing */
+	const char *phase; /* starting, baseline, growing, squeezing, holding, finishing, naming */
 	int64_t elapsed_ns;
 	int64_t usage_bytes, peak_bytes, limit_bytes;
 	double fault_rate, stall_full;
+	double done; /* in phase naming: 0 … 1 of the stacks have names; else NAN */
 };
 
 enum trace_choice {

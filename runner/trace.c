@@ -20,6 +20,7 @@ struct trace {
 	struct tracer *tracer;
 	struct trace_sink sink;
 	int64_t run_id, t0_mono_ns;
+	int run_index;
 	int undo_freeze, undo_continue;
 	bool is_odd_beat;
 	int64_t encode_ns, write_ns; /* of the reader's thread, for trace_beat */
@@ -123,8 +124,8 @@ static int register_undo(struct trace *t, const struct cgroup *cg, struct err *e
 	return MIN(t->undo_continue, 0);
 }
 
-int trace_new(struct trace **ret, const struct run_env *env, const struct cgroup *cg,
-	      struct err *err)
+int trace_new(struct trace **ret, const struct run_env *env, const struct run_spec *spec,
+	      const struct cgroup *cg, struct err *err)
 {
 	struct trace *t;
 	struct tracer_opts o = {
@@ -145,6 +146,7 @@ int trace_new(struct trace **ret, const struct run_env *env, const struct cgroup
 	if (!t)
 		return err_errno(err, -ENOMEM, "cannot start the tracer");
 	t->env = env;
+	t->run_index = spec->run_order;
 	t->sink = (struct trace_sink){
 		.ctx = t,
 		.function = on_function,
@@ -213,11 +215,15 @@ bool trace_beat(struct trace *t)
 static void on_progress(void *ctx, double done)
 {
 	struct trace *t = ctx;
-	char text[64];
+	const struct session_opts *o = t->env->opts;
+	const struct progress p = {.phase = "naming",
+				   .run_index = t->run_index,
+				   .run_count = t->env->run_count,
+				   .elapsed_ns = clock_mono_ns() - t->t0_mono_ns,
+				   .done = done};
 
 	guard_beat(t->env->guard);
-	(void)snprintf(text, sizeof(text), "names of stacks: %.0f %%", 100 * done);
-	log_status(t->env->opts->log, text);
+	o->on_progress(o->ctx, &p);
 }
 
 /* What could not be recorded is a loss; sites do not depend on it. */

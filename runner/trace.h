@@ -12,8 +12,8 @@
 
 struct trace;
 
-int trace_new(struct trace **ret, const struct run_env *env, const struct cgroup *cg,
-	      struct err *err);
+int trace_new(struct trace **ret, const struct run_env *env, const struct run_spec *spec,
+	      const struct cgroup *cg, struct err *err);
 void trace_free(struct trace *t); /* NULL allowed */
 
 /* For spawn_opts.prepare. */

@@ -183,13 +183,16 @@ static void count_calls(struct result *r)
 	figure(r, "frees", frees);
 }
 
-/* Each hit costs a trap; what the programs do is measured by the kernel. */
-static void add_slowdown(struct result *r, const struct result_in *in, int64_t traps)
+/* Each hit costs a trap; what the programs do is measured by the kernel. The rest of the CPU time
+ * is what the workload would have taken alone. */
+static void add_slowdown(struct result *r, const struct result_in *in, int64_t hits)
 {
-	if (in->trap_ns < 0 || in->program_ns < 0 || in->cpu_ns <= 0)
+	int64_t cost_ns = hits * in->trap_ns + in->program_ns;
+
+	if (in->trap_ns < 0 || in->program_ns < 0 || in->cpu_ns <= cost_ns)
 		return;
 	str_addf(&r->summary, ", \"slowdown\": %.4f",
-		 (double)(traps * in->trap_ns + in->program_ns) / (double)in->cpu_ns);
+		 (double)cost_ns / (double)(in->cpu_ns - cost_ns));
 }
 
 static int add_summary(struct result *r, const struct result_in *in)
@@ -205,7 +208,7 @@ static int add_summary(struct result *r, const struct result_in *in)
 	figure(r, "recorded", t.recorded);
 	count_calls(r);
 	figure(r, "peak_live_bytes", l.peak_bytes);
-	figure(r, "peak_t_ns", l.peak_t_ns);
+	figure(r, "peak_t_ns", l.peak_t_ns - in->t0_mono_ns);
 	figure(r, "processes", (int64_t)r->out.n_processes);
 	figure(r, "sites", (int64_t)r->out.n_sites);
 	figure(r, "stacks", (int64_t)r->out.n_stacks);

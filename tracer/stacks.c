@@ -254,12 +254,12 @@ static uint32_t unwind_pending(struct stacks *s, struct pending *p)
 {
 	struct process *proc = look_up(s, p->head.pid, false);
 	struct range ranges[TABLE_RANGES];
-	struct unwind_env env = {
-		.ranges = ranges, .get_cfi = get_cfi, .on_row = teach, .ctx = s};
+	struct unwind_env env = {.ranges = ranges, .get_cfi = get_cfi, .on_row = teach, .ctx = s};
 	struct capture c = {
 		.ip = p->head.ip,
 		.rsp = p->head.sp,
 		.rbp = p->head.bp,
+		.has_registers = p->head.depth == 0,
 		.rbx = p->head.rbx,
 		.r12 = p->head.r12,
 		.r13 = p->head.r13,
@@ -268,7 +268,6 @@ static uint32_t unwind_pending(struct stacks *s, struct pending *p)
 		.base = p->head.sp,
 		.bytes = p->bytes,
 		.len = p->len,
-		.is_truncated = p->len < p->head.n_bytes,
 	};
 	_cleanup_free_ struct frame_ref *found = calloc(UNWIND_FRAMES_MAX, sizeof(*found));
 	enum stack_quality quality = STACK_NONE;

@@ -28,6 +28,7 @@ struct tracer {
 	struct gate *gate;
 	struct reader *reader;
 	struct result *result;
+	int64_t t0_mono_ns;
 	int64_t trap_ns; /* measured cost of one hit without a program's work; -1 = not known */
 	bool has_stopped;
 };
@@ -121,6 +122,8 @@ static int set_up(struct tracer *t, struct err *err)
 	if (r < 0)
 		return r;
 	t->trap_ns = cost_of_trap(t->kernel);
+	for (int i = 0; i < kernel_cpus(t->kernel); i++)
+		kernel_cpu(t->kernel, i)->outside = 0; /* that was us */
 	ro.kernel = t->kernel;
 	ro.modules = t->modules;
 	tell_functions(t);
@@ -153,6 +156,7 @@ int tracer_start(struct tracer *t, pid_t pid, int64_t t0_mono_ns, struct err *er
 {
 	int r = gate_watch(t->gate, pid, err);
 
+	t->t0_mono_ns = t0_mono_ns;
 	return r < 0 ? r : reader_start(t->reader, t0_mono_ns, err);
 }
 
@@ -185,6 +189,7 @@ int tracer_result(struct tracer *t, int64_t cpu_ns, void (*on_progress)(void *ct
 		.trap_ns = t->trap_ns,
 		.program_ns = kernel_program_ns(t->kernel),
 		.cpu_ns = cpu_ns,
+		.t0_mono_ns = t->t0_mono_ns,
 		.copied_bytes = private_bytes(t->private),
 		.on_progress = on_progress,
 		.ctx = ctx,

@@ -85,11 +85,17 @@ static bool step_row(struct walk *w, const struct row *row)
 	return true;
 }
 
-/* Without unwind information: rbp for a frame pointer, if what it points to looks like a frame. */
+/* Without unwind information: rbp for a frame pointer, if what it points to looks like a frame.
+ * 0 in it marks the first frame of a process or thread (System V ABI for x86-64, 3.4.1). */
 static bool step_guess(struct walk *w)
 {
 	uint64_t ra, rbp;
 
+	if (w->has_rbp && w->rbp == 0) {
+		w->ip = 0;
+		w->rsp++;
+		return true;
+	}
 	if (!w->has_rbp || w->rbp < w->rsp || !word(w, w->rbp, &rbp) || !word(w, w->rbp + 8, &ra) ||
 	    !find_range(w->env, ra))
 		return false;
@@ -102,8 +108,7 @@ static bool step_guess(struct walk *w)
 
 static struct cfi_regs first_regs(const struct capture *c)
 {
-	struct cfi_regs regs = {.known = 1 << RBX | 1 << RBP | 1 << RSP | 1 << R12 | 1 << R13 |
-					 1 << R14 | 1 << R15 | 1 << RIP};
+	struct cfi_regs regs = {.known = 1 << RBP | 1 << RSP | 1 << RIP};
 
 	regs.r[RBX] = c->rbx;
 	regs.r[RBP] = c->rbp;
@@ -113,6 +118,8 @@ static struct cfi_regs first_regs(const struct capture *c)
 	regs.r[R14] = c->r14;
 	regs.r[R15] = c->r15;
 	regs.r[RIP] = c->ip;
+	if (c->has_registers)
+		regs.known |= 1 << RBX | 1 << R12 | 1 << R13 | 1 << R14 | 1 << R15;
 	return regs;
 }
 

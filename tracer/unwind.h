@@ -19,12 +19,12 @@ struct range {
 };
 
 struct capture {
-	uint64_t ip, rsp, rbp; /* ip: a return address */
-	uint64_t rbx, r12, r13, r14, r15;
+	uint64_t ip, rsp, rbp;            /* ip: a return address */
+	uint64_t rbx, r12, r13, r14, r15; /* with has_registers */
+	bool has_registers;
 	uint64_t base; /* address of bytes[0] */
 	const uint8_t *bytes;
 	size_t len;
-	bool is_truncated; /* the stack goes on beyond bytes */
 };
 
 struct unwind_env {

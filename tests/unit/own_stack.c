@@ -163,8 +163,19 @@ RAW int own_snap(void)
 	uint64_t regs[8];
 
 	take_regs(regs);
-	*c = (struct capture){regs[7], regs[6], regs[1], regs[0],          regs[2], regs[3],
-			      regs[4], regs[5], regs[6], (uint8_t *)bytes, 0,       false};
+	*c = (struct capture){
+		.ip = regs[7],
+		.rsp = regs[6],
+		.rbp = regs[1],
+		.has_registers = true,
+		.rbx = regs[0],
+		.r12 = regs[2],
+		.r13 = regs[3],
+		.r14 = regs[4],
+		.r15 = regs[5],
+		.base = regs[6],
+		.bytes = (uint8_t *)bytes,
+	};
 	if (own_shot.low)
 		c->base = MIN(c->base, own_shot.low & ~7ull);
 	c->len = MIN(stack_top() - c->base, (uint64_t)STACK_BYTES) & ~7ull;
