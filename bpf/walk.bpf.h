@@ -123,6 +123,7 @@ static bool apply_guess(struct walk *w, struct table *table)
 
 	if (w->bp == 0) {
 		w->ip = 0;
+		w->quality = STACK_GUESSED;
 		return true;
 	}
 	if (w->bp < w->sp || w->bp - w->sp > (1 << 20) || !read_word(w->bp + 8, &ip) ||

@@ -92,6 +92,7 @@ static bool step_guess(struct walk *w)
 	uint64_t ra, rbp;
 
 	if (w->has_rbp && w->rbp == 0) {
+		w->is_guessed = true;
 		w->ip = 0;
 		w->rsp++;
 		return true;

@@ -304,11 +304,11 @@ static void code_of_no_file(void **state)
 		own_shot.n_truth * sizeof(own_shot.truth[0]));
 	expect_frames(inner + 2, n);
 
-	/* A frame pointer that leads nowhere. */
+	/* 0 marks a thread's first frame; other frame pointers that lead nowhere mark none. */
 	own_shot.capture.ip = (uint64_t)jit + 6;
 	own_shot.capture.rbp = 0;
 	assert_int_equal(own_walk(&own_shot.capture, &quality), 1);
-	assert_int_equal(quality, STACK_CUT);
+	assert_int_equal(quality, STACK_GUESSED);
 	own_shot.capture.rbp = own_shot.capture.rsp; /* no return address there */
 	memset((uint8_t *)own_shot.capture.bytes + (own_shot.capture.rsp - own_shot.capture.base),
 	       0, 16);
@@ -336,9 +336,12 @@ static void file_that_cannot_be_read(void **state)
 	env.on_row = NULL;
 	own_shot.capture.rbp = 0;
 	assert_int_equal(unwind(&env, &own_shot.capture, own_frames, &quality), 1);
-	assert_int_equal(quality, STACK_CUT);
+	assert_int_equal(quality, STACK_GUESSED);
 	expect_frames(1, 1);
 	assert_true(own_frames[0].module != 0);
+	own_shot.capture.rbp = 8; /* leads nowhere */
+	assert_int_equal(unwind(&env, &own_shot.capture, own_frames, &quality), 1);
+	assert_int_equal(quality, STACK_CUT);
 }
 
 /* -- captures that end early ------------------------------------------------------------------ */
