@@ -75,6 +75,7 @@ _Static_assert(sizeof(struct row) == 20, "struct row");
 
 #define CHAIN_FRAMES_MAX 1024
 #define CHAIN_FIXES 4
+#define CHECK_EVERY 1021 /* walked stacks; prime, to fall into no program's rhythm */
 #define CAPTURE_CHUNK 4096
 #define CAPTURE_CHUNKS 32 /* of the stack at most, per capture: clang's deepest was 132 KB */
 
@@ -108,6 +109,7 @@ struct record_chain {
 	u64 id;
 	u64 ip, sp, bp;
 	u64 rbx, r12, r13, r14, r15; /* of the innermost frame: only with depth 0 */
+	u64 checks; /* a capture of what was walked all the same, to compare: the chain's id */
 	u32 n_bytes;
 	u32 n_fixes;
 	/* Return addresses that the kernel has replaced by its trampoline, and the true ones. */
@@ -142,7 +144,7 @@ struct record_process {
 };
 
 _Static_assert(sizeof(struct record_call) == 56, "struct record_call");
-_Static_assert(sizeof(struct record_chain) == 152 + 8 * CHAIN_FRAMES_MAX, "struct record_chain");
+_Static_assert(sizeof(struct record_chain) == 160 + 8 * CHAIN_FRAMES_MAX, "struct record_chain");
 _Static_assert(sizeof(struct record_bytes) == 24 + CAPTURE_CHUNK, "struct record_bytes");
 _Static_assert(sizeof(struct record_process) == 64, "struct record_process");
 

@@ -55,7 +55,7 @@ static __noinline int emit(const struct news *n)
 	struct cpu_state *cs;
 	void *ring;
 	u32 cpu;
-	u64 seq;
+	u64 seq, flags;
 
 	cs = this_cpu(&cpu);
 	ring = bpf_map_lookup_elem(&rings, &cpu);
@@ -83,7 +83,9 @@ static __noinline int emit(const struct news *n)
 	/* Stamped while the record is held: what comes later into this ring is not older than what
 	 * the reader has seen of it. */
 	r->t_ns = bpf_ktime_get_ns();
-	bpf_ringbuf_submit(r, n->stack & CAPTURE_ID ? BPF_RB_FORCE_WAKEUP : wakeup(ring, cs));
+	flags = wakeup(ring, cs);
+	/* A stack that must be learned: the sooner it is, the fewer are sent. */
+	bpf_ringbuf_submit(r, n->stack & CAPTURE_ID ? BPF_RB_FORCE_WAKEUP : flags);
 	return 0;
 }
 

@@ -265,7 +265,7 @@ __noinline u64 send_capture(struct thread *th, u32 cpu, u64 seq)
 	struct record_chain *chain;
 	u64 len;
 
-	if (!th || !ring || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > ring_bytes / 2)
+	if (!th || !ring)
 		return 0;
 	chain = &th->chain;
 	c.id = CAPTURE_ID | (u64)cpu << 48 | seq;
@@ -273,6 +273,9 @@ __noinline u64 send_capture(struct thread *th, u32 cpu, u64 seq)
 	c.end = stack_top(c.at);
 	if (c.end - c.at > CAPTURE_CHUNK * CAPTURE_CHUNKS)
 		c.end = c.at + CAPTURE_CHUNK * CAPTURE_CHUNKS;
+	/* The last eighth of a ring is for events: they must not be lost for a stack. */
+	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + (c.end - c.at) > ring_bytes / 8 * 7)
+		return 0;
 	chain->type = RECORD_CAPTURE;
 	chain->quality = th->walk.quality;
 	chain->depth = th->walk.depth;
@@ -317,6 +320,15 @@ __noinline u64 send_chain(struct thread *th, u32 cpu)
 	return id;
 }
 
+static void start_walk(struct pt_regs *ctx, struct thread *th)
+{
+	th->walk.ip = PT_REGS_IP(ctx);
+	th->walk.sp = PT_REGS_SP(ctx);
+	th->walk.bp = PT_REGS_FP(ctx);
+	th->walk.hash = 0;
+	th->walk.depth = 0;
+}
+
 /* The stack at the return of a call: its id, 0 = none. */
 static u64 capture_stack(struct pt_regs *ctx, struct thread *th, u32 cpu, struct cpu_state *cs)
 {
@@ -325,36 +337,33 @@ static u64 capture_stack(struct pt_regs *ctx, struct thread *th, u32 cpu, struct
 	struct table *table = bpf_map_lookup_elem(&tables, &pid);
 	u64 id;
 
-	th->walk.ip = PT_REGS_IP(ctx);
-	th->walk.sp = PT_REGS_SP(ctx);
-	th->walk.bp = PT_REGS_FP(ctx);
-	th->walk.hash = 0;
-	th->walk.depth = 0;
+	start_walk(ctx, th);
+	th->walk.quality = STACK_NONE;
 	th->walk.state = WALK_MISS;
 	th->walk.trampoline = trampoline();
+	th->chain.checks = 0;
 	th->chain.rbx = ctx->bx;
 	th->chain.r12 = ctx->r12;
 	th->chain.r13 = ctx->r13;
 	th->chain.r14 = ctx->r14;
 	th->chain.r15 = ctx->r15;
-	th->walk.quality = STACK_NONE;
 	if (table && table->exec_pages == BPF_CORE_READ(task, mm, exec_vm)) {
 		th->walk.quality = STACK_FULL;
 		walk(th, table);
 	}
 	if (th->walk.state == WALK_DONE) {
-		__sync_fetch_and_add(&cs->walked, 1);
 		th->walk.hash = (th->walk.hash ^ th->walk.quality) * HASH_PRIME;
 		id = send_chain(th, cpu);
+		if (__sync_fetch_and_add(&cs->walked, 1) % CHECK_EVERY == 0) {
+			th->chain.checks = id;
+			start_walk(ctx, th);
+			send_capture(th, cpu, __sync_fetch_and_add(&cs->captures, 1));
+		}
 	} else {
 		/* What needs all registers is unwound from the innermost frame, the only one where
 		 * they are known. */
-		if (th->walk.state == WALK_COMPLEX) {
-			th->walk.ip = PT_REGS_IP(ctx);
-			th->walk.sp = PT_REGS_SP(ctx);
-			th->walk.bp = PT_REGS_FP(ctx);
-			th->walk.depth = 0;
-		}
+		if (th->walk.state == WALK_COMPLEX)
+			start_walk(ctx, th);
 		id = send_capture(th, cpu, __sync_fetch_and_add(&cs->captures, 1));
 	}
 	if (!id)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/fanotify.h>
-#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 
 #include <linux/magic.h>
@@ -27,6 +27,7 @@ struct gate {
 	size_t n_coverage;
 };
 
+#define GATE_NICE (-15)
 #define WATCHED (FAN_OPEN_PERM | FAN_OPEN_EXEC_PERM)
 
 /* -- one file ------------------------------------------------------------------------------------
@@ -152,6 +153,7 @@ static void *run(void *arg)
 			       {.fd = g->stop_fd, .events = POLLIN}};
 
 	(void)pthread_setname_np(pthread_self(), "gate");
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), GATE_NICE); /* somebody always waits */
 	while (poll(fds, ARRAY_SIZE(fds), -1) >= 0 || errno == EINTR) {
 		if (fds[1].revents)
 			break;

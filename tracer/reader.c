@@ -20,6 +20,8 @@
 /* Read of one ring before the next one has its turn. */
 #define PASS_BYTES (1 << 20)
 
+#define READER_NICE (-15)
+
 struct ring_state {
 	/* Records at or after this position were made after this time. */
 	uint64_t mark_at;
@@ -295,6 +297,8 @@ static void *run(void *arg)
 	struct timespec ts;
 
 	(void)pthread_setname_np(pthread_self(), "reader");
+	/* Whoever writes faster than we read is stopped: better to be first in line. */
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), READER_NICE);
 	while (!__atomic_load_n(&r->is_stopping, __ATOMIC_ACQUIRE)) {
 		struct epoll_event ev[8];
 

@@ -195,7 +195,7 @@ void stacks_capture(struct stacks *s, const struct record_chain *c)
 {
 	struct pending *p = &s->pending[s->next_pending++ % PENDING_MAX];
 
-	s->totals.captures++;
+	s->totals.captures += c->checks == 0;
 	if (!p->bytes)
 		p->bytes = malloc(CAPTURE_CHUNK * CAPTURE_CHUNKS);
 	p->id = p->bytes ? c->id : 0;

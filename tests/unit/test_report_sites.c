@@ -87,9 +87,7 @@ static void test_text(void **state)
 	assert_has(&text, "baseline: 53 532 allocations of 338.1 MiB at 7 sites; at most 100.0 MiB "
 			  "were live at once, at 3.2 s; 42.0 MiB in 101 blocks not freed at the "
 			  "end; 3 failed allocations.");
-	/* 10.5 % = 107 064 x 5 us / 5 s, 0.535 s of them */
-	assert_has(&text, "slowdown about 10.7 %, estimated: hits x trap cost / the run's CPU time "
-			  "= 107 064 x 5.0 us / 5.0 s");
+	assert_has(&text, "slowdown n/a (hits, cost of a trap or CPU time not recorded)");
 	/* Of 53 532 each. */
 	assert_has(&text, "2.8 % full, 93.4 % cut, 3.7 % guessed, 0.1 % none of all allocations; "
 			  "400 checked, 2 wrong");
