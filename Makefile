@@ -125,7 +125,7 @@ $(TRACE_O)/%: tests/trace/%.cpp Makefile
 # Its own unwinder, so that it neither loads nor calls the program's; no tail calls: it counts its
 # frames.
 $(TRACE_O)/oracle.so: tests/trace/oracle.c Makefile
-	$(trace_cc) -fno-optimize-sibling-calls -shared -fPIC -static-libgcc \
+	$(trace_cc) -fexceptions -fno-optimize-sibling-calls -shared -fPIC -static-libgcc \
 		-Wl,--exclude-libs,ALL -o $@ $< -lgcc_eh
 $(TRACE_O)/22-one.so: TRACE_LIB := -DFUNCTION=one -DSIZE=1289
 $(TRACE_O)/22-two.so: TRACE_LIB := -DFUNCTION=two -DSIZE=1291

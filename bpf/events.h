@@ -79,7 +79,14 @@ _Static_assert(sizeof(struct row) == 20, "struct row");
 #define CAPTURE_CHUNK 4096
 #define CAPTURE_CHUNKS 32 /* of the stack at most, per capture: clang's deepest was 132 KB */
 
-enum record_type { RECORD_CALL = 1, RECORD_CHAIN, RECORD_CAPTURE, RECORD_BYTES, RECORD_PROCESS };
+enum record_type {
+	RECORD_CALL = 1,
+	RECORD_CHAIN,
+	RECORD_CAPTURE,
+	RECORD_BYTES,
+	RECORD_MAPS,
+	RECORD_PROCESS
+};
 
 /* An event. kind and flags as in model/event.h. */
 struct record_call {
@@ -121,12 +128,33 @@ struct record_chain {
 
 #define CHAIN_HEAD offsetof(struct record_chain, pcs)
 
+/* Never across a page: the next one may not be there. */
 struct record_bytes {
 	u8 type;
-	u8 pad[7];
+	u8 pad[3];
+	u32 len;
 	u64 id;
 	u64 address;
 	u8 bytes[CAPTURE_CHUNK];
+};
+
+/* The executable mappings of a process whose table was not valid, where the kernel can list them:
+ * the process may be gone before user space could look. Sent before the capture. */
+#define MAPS_MAX 200
+
+struct record_maps {
+	u8 type;
+	u8 pad;
+	u16 n;
+	u32 pid;
+	u64 exec_pages;
+	u64 vdso; /* where the kernel's own code is mapped */
+	struct map_entry {
+		u64 start, end;
+		u64 pgoff; /* in pages */
+		u64 dev;   /* as the kernel has it: major << 20 | minor; 0 = no file */
+		u64 ino;
+	} entry[MAPS_MAX];
 };
 
 struct record_process {
@@ -146,6 +174,7 @@ struct record_process {
 _Static_assert(sizeof(struct record_call) == 56, "struct record_call");
 _Static_assert(sizeof(struct record_chain) == 160 + 8 * CHAIN_FRAMES_MAX, "struct record_chain");
 _Static_assert(sizeof(struct record_bytes) == 24 + CAPTURE_CHUNK, "struct record_bytes");
+_Static_assert(sizeof(struct record_maps) == 24 + 40 * MAPS_MAX, "struct record_maps");
 _Static_assert(sizeof(struct record_process) == 64, "struct record_process");
 
 /* -- maps ----------------------------------------------------------------------------------------

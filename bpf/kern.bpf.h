@@ -57,9 +57,32 @@ struct uprobes_state {
 	struct xol_area *xol_area;
 } core;
 
+typedef struct {
+	void *vdso;
+} core mm_context_t;
+
 struct mm_struct {
 	unsigned long exec_vm, brk, start_stack;
 	struct uprobes_state uprobes_state;
+	mm_context_t context;
+} core;
+
+struct super_block {
+	u32 s_dev;
+} core;
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+} core;
+
+struct file {
+	struct inode *f_inode;
+} core;
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
+	struct file *vm_file;
 } core;
 
 struct return_instance {
@@ -115,6 +138,16 @@ struct bpf_raw_tracepoint_args {
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
+
+/* Linux 6.7 has these; elsewhere they are NULL. */
+struct bpf_iter_task_vma {
+	u64 opaque[1];
+};
+
+extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struct *task,
+				 u64 address) __ksym __weak;
+extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __ksym __weak;
+extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __ksym __weak;
 
 /* Field names of struct pt_regs are those of x86-64. */
 #define PT_REGS_IP(ctx) ((ctx)->ip)

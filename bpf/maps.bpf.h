@@ -108,7 +108,10 @@ struct thread {
 	u64 argument[ARGUMENTS];
 	struct call call[CALLS_MAX];
 	struct walk walk;
-	struct record_chain chain;
+	union { /* what is being put together */
+		struct record_chain chain;
+		struct record_maps maps;
+	};
 };
 
 struct {

@@ -278,8 +278,9 @@ static bool heap_done(u64 ret, const struct call *c, struct news *n)
 	if (kind == CALL_MEMALIGN) {
 		u64 block = 0;
 
-		if ((u32)ret == 0)
-			(void)read_word(c->address, &block);
+		if ((u32)ret != 0)
+			return false; /* an errno: what was asked for may make no sense at all */
+		(void)read_word(c->address, &block);
 		ret = block;
 	} else if (kind == CALL_XALLOC) {
 		n->size = ret;

@@ -211,12 +211,11 @@ static u64 stack_top(u64 sp)
 struct capture_ctx {
 	void *ring;
 	u64 id, at, end;
-	u32 sent;
 };
 
 static long send_chunk(u32 i __attribute__((unused)), struct capture_ctx *c)
 {
-	u64 len = c->end - c->at;
+	u64 len = CAPTURE_CHUNK - (c->at & (CAPTURE_CHUNK - 1)); /* to the end of the page */
 	struct record_bytes *b;
 	bool is_read;
 
@@ -225,9 +224,12 @@ static long send_chunk(u32 i __attribute__((unused)), struct capture_ctx *c)
 	b = bpf_ringbuf_reserve(c->ring, sizeof(*b), 0);
 	if (!b)
 		return 1;
+	if (len > c->end - c->at)
+		len = c->end - c->at;
 	if (len > CAPTURE_CHUNK)
-		len = CAPTURE_CHUNK;
+		len = CAPTURE_CHUNK; /* for the verifier */
 	b->type = RECORD_BYTES;
+	b->len = len;
 	b->id = c->id;
 	b->address = c->at;
 	is_read = bpf_probe_read_user(b->bytes, len, (void *)c->at) == 0 ||
@@ -237,9 +239,51 @@ static long send_chunk(u32 i __attribute__((unused)), struct capture_ctx *c)
 		return 1;
 	}
 	bpf_ringbuf_submit(b, BPF_RB_NO_WAKEUP);
-	c->at += CAPTURE_CHUNK;
-	c->sent++;
+	c->at += len;
 	return 0;
+}
+
+#define VM_EXEC 4
+
+static void add_map(struct record_maps *m, struct vm_area_struct *vma)
+{
+	struct map_entry *e = &m->entry[m->n & 0xff];
+	struct file *file;
+
+	if (m->n >= MAPS_MAX || !(BPF_CORE_READ(vma, vm_flags) & VM_EXEC))
+		return;
+	file = BPF_CORE_READ(vma, vm_file);
+	e->start = BPF_CORE_READ(vma, vm_start);
+	e->end = BPF_CORE_READ(vma, vm_end);
+	e->pgoff = BPF_CORE_READ(vma, vm_pgoff);
+	e->dev = file ? BPF_CORE_READ(file, f_inode, i_sb, s_dev) : 0;
+	e->ino = file ? BPF_CORE_READ(file, f_inode, i_ino) : 0;
+	m->n++;
+}
+
+static void send_maps(struct thread *th, u32 cpu)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	void *ring = bpf_map_lookup_elem(&rings, &cpu);
+	struct record_maps *m = &th->maps;
+	struct bpf_iter_task_vma it;
+	struct vm_area_struct *vma;
+	u64 len;
+
+	if (!ring || !bpf_iter_task_vma_new)
+		return;
+	m->type = RECORD_MAPS;
+	m->n = 0;
+	m->pid = bpf_get_current_pid_tgid() >> 32;
+	m->exec_pages = BPF_CORE_READ(task, mm, exec_vm);
+	m->vdso = (u64)BPF_CORE_READ(task, mm, context.vdso);
+	bpf_iter_task_vma_new(&it, task, 0);
+	while ((vma = bpf_iter_task_vma_next(&it)))
+		add_map(m, vma);
+	bpf_iter_task_vma_destroy(&it);
+	len = offsetof(struct record_maps, entry) + sizeof(struct map_entry) * (u64)(m->n & 0xff);
+	if (len <= sizeof(*m))
+		(void)bpf_ringbuf_output(ring, m, len, BPF_RB_NO_WAKEUP);
 }
 
 static void note_fixes(struct record_chain *chain)
@@ -289,7 +333,7 @@ __noinline u64 send_capture(struct thread *th, u32 cpu, u64 seq)
 	len = CHAIN_HEAD + 8 * (u64)(th->walk.depth & (CHAIN_FRAMES_MAX - 1));
 	if (len > sizeof(*chain) || bpf_ringbuf_output(ring, chain, len, BPF_RB_NO_WAKEUP) < 0)
 		return 0;
-	bpf_loop(CAPTURE_CHUNKS, send_chunk, &c, 0);
+	bpf_loop(CAPTURE_CHUNKS + 1, send_chunk, &c, 0);
 	return c.id;
 }
 
@@ -341,16 +385,18 @@ static u64 capture_stack(struct pt_regs *ctx, struct thread *th, u32 cpu, struct
 	th->walk.quality = STACK_NONE;
 	th->walk.state = WALK_MISS;
 	th->walk.trampoline = trampoline();
+	if (table && table->exec_pages == BPF_CORE_READ(task, mm, exec_vm)) {
+		th->walk.quality = STACK_FULL;
+		walk(th, table);
+	} else {
+		send_maps(th, cpu);
+	}
 	th->chain.checks = 0;
 	th->chain.rbx = ctx->bx;
 	th->chain.r12 = ctx->r12;
 	th->chain.r13 = ctx->r13;
 	th->chain.r14 = ctx->r14;
 	th->chain.r15 = ctx->r15;
-	if (table && table->exec_pages == BPF_CORE_READ(task, mm, exec_vm)) {
-		th->walk.quality = STACK_FULL;
-		walk(th, table);
-	}
 	if (th->walk.state == WALK_DONE) {
 		th->walk.hash = (th->walk.hash ^ th->walk.quality) * HASH_PRIME;
 		id = send_chain(th, cpu);

@@ -197,7 +197,7 @@ struct map_line {
 	uint64_t start, end, pgoff, ino;
 	unsigned major, minor;
 	char perms[8];
-	char path[4096];
+	char path[1024];
 };
 
 static bool parse_line(const char *line, struct map_line *m)
@@ -247,27 +247,60 @@ static int bias_of(const struct elf_file *f, const struct map_line *m, uint64_t 
 	return -ENOENT;
 }
 
-static void add_range(struct modules *ms, uint32_t pid, const struct map_line *m, struct table *t)
+static void set_range(struct modules *ms, struct module_file *f, const struct map_line *m,
+		      struct table_range *r)
 {
-	struct table_range *r = &t->range[t->n];
-	struct module_file *f = NULL;
-	struct entry *e;
+	struct entry *e = f ? get(ms, f->m.id) : NULL;
 
 	*r = (struct table_range){.start = m->start, .end = m->end, .module = MODULE_ANONYMOUS};
-	if (strcmp(m->path, "[vdso]") == 0) {
-		f = ms->vdso;
+	if (f && f == ms->vdso)
 		r->bias = m->start;
-	} else if (m->ino != 0) {
+	else if (!e || !e->elf || bias_of(e->elf, m, &r->bias) < 0)
+		return;
+	r->module = f->m.id;
+}
+
+static void add_range(struct modules *ms, uint32_t pid, const struct map_line *m, struct table *t)
+{
+	struct module_file *f = NULL;
+
+	if (strcmp(m->path, "[vdso]") == 0)
+		f = ms->vdso;
+	else if (m->ino != 0)
 		f = file_of(ms, pid, m);
-		e = f ? get(ms, f->m.id) : NULL;
-		if (!e || !e->elf || bias_of(e->elf, m, &r->bias) < 0)
-			f = NULL;
+	set_range(ms, f, m, &t->range[t->n++]);
+}
+
+static void end_table(struct table *t)
+{
+	for (uint32_t i = t->n; i < TABLE_RANGES; i++)
+		t->range[i] = (struct table_range){.start = UINT64_MAX};
+}
+
+int modules_from_maps(struct modules *ms, const struct record_maps *maps, struct table *ret)
+{
+	ret->exec_pages = maps->exec_pages;
+	ret->n = ret->pad = 0;
+	for (uint32_t i = 0; i < MIN(maps->n, MAPS_MAX); i++) {
+		const struct map_entry *e = &maps->entry[i];
+		struct map_line m = {.start = e->start, .end = e->end, .pgoff = e->pgoff * 4096};
+		struct module_file *f = NULL;
+
+		if (e->start == maps->vdso) {
+			f = ms->vdso;
+		} else if (e->dev) {
+			(void)pthread_mutex_lock(&ms->lock);
+			f = find(ms,
+				 makedev((unsigned)(e->dev >> 20), (unsigned)(e->dev & 0xfffff)),
+				 e->ino);
+			(void)pthread_mutex_unlock(&ms->lock);
+			if (!f)
+				return -ENOENT;
+		}
+		set_range(ms, f, &m, &ret->range[ret->n++]);
 	}
-	if (f)
-		r->module = f->m.id;
-	else
-		r->bias = 0;
-	t->n++;
+	end_table(ret);
+	return ret->n ? 0 : -ENOENT;
 }
 
 int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret)
@@ -294,8 +327,7 @@ int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret)
 	}
 	if (ret->n == 0)
 		return -ESRCH;
-	for (uint32_t i = ret->n; i < TABLE_RANGES; i++)
-		ret->range[i] = (struct table_range){.start = UINT64_MAX};
+	end_table(ret);
 	return 0;
 }
 

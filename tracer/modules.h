@@ -44,5 +44,9 @@ struct cfi *modules_cfi(struct modules *ms, uint32_t id);
 /* Executable ranges of a process from /proc/PID/maps, as a kernel table. -ESRCH: it is gone. */
 int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret);
 
+/* The same from what the kernel side has listed. -ENOENT: a file is not known yet; the process, if
+ * it lives, can be asked by modules_read_maps. */
+int modules_from_maps(struct modules *ms, const struct record_maps *m, struct table *ret);
+
 /* The same ranges for the unwinder. */
 size_t modules_ranges(const struct table *t, struct range ret[TABLE_RANGES]);

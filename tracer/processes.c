@@ -11,7 +11,7 @@ struct processes {
 	int64_t t0_mono_ns;
 	struct process_info *list;
 	size_t n, cap;
-	struct idmap by_pid; /* → index + 1 of the newest of that pid; 0 = it has ended */
+	struct idmap by_start; /* pid and start → index */
 };
 
 int processes_new(struct processes **ret)
@@ -26,7 +26,7 @@ void processes_free(struct processes *p)
 		return;
 	for (size_t i = 0; i < p->n; i++)
 		free(p->list[i].exe);
-	idmap_done(&p->by_pid);
+	idmap_done(&p->by_start);
 	free(p->list);
 	free(p);
 }
@@ -36,14 +36,17 @@ void processes_start(struct processes *p, int64_t t0_mono_ns)
 	p->t0_mono_ns = t0_mono_ns;
 }
 
+/* A pid comes again, a pid with its start does not. Records of one process come from several
+ * rings, in any order. */
 static struct process_info *get(struct processes *p, const struct record_process *r)
 {
-	const uint64_t *known = idmap_find(&p->by_pid, r->pid);
+	uint64_t key = idmap_hash(r->start_ns) + r->pid;
+	const uint64_t *known = idmap_find(&p->by_start, key);
 	size_t cap = p->cap ? 2 * p->cap : 64;
 	struct process_info *grown;
 
-	if (known && *known)
-		return &p->list[*known - 1];
+	if (known)
+		return &p->list[*known];
 	if (p->n == p->cap) {
 		grown = realloc(p->list, cap * sizeof(*grown));
 		if (!grown)
@@ -51,10 +54,10 @@ static struct process_info *get(struct processes *p, const struct record_process
 		p->list = grown;
 		p->cap = cap;
 	}
-	if (idmap_put(&p->by_pid, r->pid, p->n + 1) < 0)
+	if (idmap_put(&p->by_start, key, p->n) < 0)
 		return NULL;
 	p->list[p->n] = (struct process_info){.pid = r->pid,
-					      .start_t_ns = (int64_t)r->t_ns - p->t0_mono_ns,
+					      .start_t_ns = INT64_MAX,
 					      .end_t_ns = -1,
 					      .exit_code = -1};
 	return &p->list[p->n++];
@@ -77,11 +80,16 @@ static void note_exe(struct process_info *info)
 void processes_note(struct processes *p, const struct record_process *r)
 {
 	struct process_info *info = get(p, r);
+	int64_t t_ns = (int64_t)r->t_ns - p->t0_mono_ns;
 
 	if (!info)
 		return;
-	memcpy(info->comm, r->comm, sizeof(info->comm));
-	info->comm[sizeof(info->comm) - 1] = 0;
+	info->start_t_ns = MIN(info->start_t_ns, t_ns);
+	/* The name that an exec or the end tells is newer than that of the fork. */
+	if (r->kind != EVENT_FORK || !info->comm[0]) {
+		memcpy(info->comm, r->comm, sizeof(info->comm));
+		info->comm[sizeof(info->comm) - 1] = 0;
+	}
 	switch (r->kind) {
 	case EVENT_FORK:
 		info->ppid = r->ppid;
@@ -90,9 +98,8 @@ void processes_note(struct processes *p, const struct record_process *r)
 		note_exe(info);
 		break;
 	default:
-		info->end_t_ns = (int64_t)r->t_ns - p->t0_mono_ns;
+		info->end_t_ns = t_ns;
 		info->exit_code = WIFEXITED(r->status) ? (int)WEXITSTATUS(r->status) : -1;
-		(void)idmap_put(&p->by_pid, r->pid, 0);
 	}
 }
 

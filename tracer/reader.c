@@ -171,6 +171,9 @@ static void on_record(struct reader *r, int cpu, const void *data)
 	case RECORD_CAPTURE:
 		stacks_capture(r->stacks, data);
 		break;
+	case RECORD_MAPS:
+		stacks_maps(r->stacks, data);
+		break;
 	case RECORD_BYTES:
 		stacks_bytes(r->stacks, data);
 		break;

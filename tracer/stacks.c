@@ -25,6 +25,7 @@ struct stack_row {
 struct process {
 	uint32_t pid, ppid;
 	bool has_table;
+	bool is_fresh; /* the kernel side has just listed it */
 	struct table table;
 };
 
@@ -173,18 +174,36 @@ void stacks_process(struct stacks *s, uint32_t pid, uint32_t ppid)
 		p->table = parent->table;
 }
 
-/* The code of a process as it is now, told to the kernel side too. */
+void stacks_maps(struct stacks *s, const struct record_maps *m)
+{
+	struct process *p = process_get(s, m->pid);
+
+	if (!p || modules_from_maps(s->modules, m, &p->table) < 0) {
+		if (p)
+			p->has_table = false;
+		return;
+	}
+	s->totals.tables++;
+	p->has_table = p->is_fresh = true;
+	(void)kernel_set_table(s->kernel, m->pid, &p->table);
+}
+
+/* The code of a process, as it is now where the table was not valid; told to the kernel side
+ * too. */
 static struct process *look_up(struct stacks *s, uint32_t pid, bool is_stale)
 {
 	struct process *p = process_get(s, pid);
 
-	if (!p || (p->has_table && !is_stale))
+	if (!p || (p->has_table && (!is_stale || p->is_fresh))) {
+		if (p)
+			p->is_fresh = false;
 		return p;
+	}
 	s->totals.tables++;
-	if (modules_read_maps(s->modules, pid, &p->table) < 0)
-		return p; /* gone: what was known of it has to do */
-	p->has_table = true;
-	(void)kernel_set_table(s->kernel, pid, &p->table);
+	/* Gone: what is known of it is of another time. */
+	p->has_table = modules_read_maps(s->modules, pid, &p->table) == 0;
+	if (p->has_table)
+		(void)kernel_set_table(s->kernel, pid, &p->table);
 	return p;
 }
 
@@ -218,10 +237,11 @@ void stacks_bytes(struct stacks *s, const struct record_bytes *b)
 {
 	struct pending *p = find_pending(s, b->id);
 
-	if (!p || b->address != p->head.sp + p->len || p->len >= p->head.n_bytes)
+	if (!p || b->address != p->head.sp + p->len || b->len > sizeof(b->bytes) ||
+	    p->len + b->len > CAPTURE_CHUNK * CAPTURE_CHUNKS)
 		return;
-	memcpy(p->bytes + p->len, b->bytes, MIN(CAPTURE_CHUNK, p->head.n_bytes - p->len));
-	p->len += MIN(CAPTURE_CHUNK, p->head.n_bytes - p->len);
+	memcpy(p->bytes + p->len, b->bytes, b->len);
+	p->len += b->len;
 }
 
 static void apply_fixes(struct pending *p)

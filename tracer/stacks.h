@@ -25,6 +25,7 @@ void stacks_free(struct stacks *s); /* NULL allowed */
 
 void stacks_chain(struct stacks *s, const struct record_chain *c);
 void stacks_capture(struct stacks *s, const struct record_chain *c);
+void stacks_maps(struct stacks *s, const struct record_maps *m);
 void stacks_bytes(struct stacks *s, const struct record_bytes *b);
 
 /* A process began (ppid 0: by exec, with new code) or ended. */

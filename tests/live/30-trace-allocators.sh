@@ -7,8 +7,11 @@ two_per_pair() { # DIR [TAG]
 	t "$1: ends as untraced" is $status 0
 	t "$1: 10007 pairs, by size" expect "$1" pairs ${2:-}
 	t "$1: nothing lost" is "$(figure "$1" lost)" 0
+	# ld.so, which calls constructors, has no unwind information at its outer end.
 	t "$1: every allocation has its whole stack" is "$(sql "$1" "SELECT
-		json_extract(trace, '\$.stacks_full') = json_extract(trace, '\$.allocs') FROM run")" 1
+		json_extract(trace, '\$.stacks_full') >= 10007 AND
+		json_extract(trace, '\$.stacks_cut') + json_extract(trace, '\$.stacks_none') = 0
+		FROM run")" 1
 }
 
 trace glibc "$programs/pairs"; two_per_pair glibc

@@ -32,8 +32,17 @@ def is_system(e):
     return bool(e.frames) and any(s in e.frames[0][0] for s in SYSTEM)
 
 
+def outer(frames):
+    """Frames from the oracle's caller outwards."""
+    n = 0
+    while n < len(frames) and is_own(frames[n]):
+        n += 1
+    return frames[n:]
+
+
 def is_inner(e):
-    return bool(e.frames) and any(a in e.frames[0][0] for a in ALLOCATORS)
+    frames = outer(e.frames)
+    return bool(frames) and any(a in frames[0][0] for a in ALLOCATORS)
 
 
 def comparable(trace, kinds):
@@ -49,14 +58,6 @@ def comparable(trace, kinds):
             continue
         kept.append(e)
     return kept
-
-
-def outer(frames):
-    """Frames from the oracle's caller outwards."""
-    n = 0
-    while n < len(frames) and is_own(frames[n]):
-        n += 1
-    return frames[n:]
 
 
 class Stacks:
@@ -94,8 +95,10 @@ class Stacks:
 
 
 def key(e):
-    """A block given up or restored has its size from when it was made."""
-    return e.kind, e.address, 0 if e.kind in ("free", "restore") else e.size
+    """What a free gives up and a restore takes back was told when it was made."""
+    if e.kind == "restore":
+        return e.kind, 0, 0
+    return e.kind, e.address, 0 if e.kind == "free" else e.size
 
 
 def match(traced, told, stacks, wrong):

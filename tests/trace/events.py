@@ -51,7 +51,6 @@ class Trace:
     def __init__(self):
         self.events = []
         self.losses = []
-        self.truncated = False
 
 
 def show_frame(frame):
@@ -77,7 +76,8 @@ def event_of_json(r, stacks):
     e = Event()
     e.t = e.begin = e.end = r["t_ns"]
     e.kind, e.pid, e.tid = r["kind"], r["pid"], r["tid"]
-    e.address, e.size = number(r.get("address")), number(r.get("size"))
+    e.address = number(r.get("child") or r.get("address"))
+    e.size = number(r.get("size"))
     e.function = r.get("function") or ""
     e.realloc, e.shared_mm = bool(r.get("realloc")), bool(r.get("shared_mm"))
     e.frames, e.quality = stacks[r.get("stack") or 0]
@@ -96,8 +96,6 @@ def read_ndjson(path):
                 stacks[r["id"]] = (frames, r["quality"])
             elif r["type"] == "loss":
                 trace.losses.append(r)
-            elif r["type"] == "truncated":
-                trace.truncated = True
             elif r["type"] == "event":
                 trace.events.append(event_of_json(r, stacks))
     trace.events.sort(key=lambda e: e.t)

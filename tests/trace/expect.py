@@ -79,8 +79,6 @@ class Check:
                 return
         elif e.kind in ("free", "restore"):
             size = str(e.block.size) if e.block else "?"
-        elif e.kind == "brk":
-            size = str(e.size - (1 << 64) if e.size >> 63 else e.size)
         else:
             size = str(e.size)
         key = (e.kind, "-" if e.kind in OPTIONAL_KINDS else tr.canonical(e.function), size)
