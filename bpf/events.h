@@ -27,8 +27,10 @@ enum call_kind {
 	CALL_MMAP,
 	CALL_MUNMAP,
 	CALL_MREMAP,
-	CALL_BRK,  /* brk(end) */
-	CALL_SBRK, /* sbrk(increment) returns the end before */
+	CALL_BRK,    /* brk(end) */
+	CALL_SBRK,   /* sbrk(increment) returns the end before */
+	CALL_UNWIND, /* an exception or the end of a thread is about to leave frames */
+	CALL_LOADED, /* ld.so has mapped or unmapped a library */
 };
 
 #define CALL_NO_ARG 7
@@ -85,6 +87,7 @@ enum record_type {
 	RECORD_CAPTURE,
 	RECORD_BYTES,
 	RECORD_MAPS,
+	RECORD_UNWIND,
 	RECORD_PROCESS
 };
 
@@ -157,6 +160,20 @@ struct record_maps {
 	} entry[MAPS_MAX];
 };
 
+/* An unwinder is about to look at the stack of a thread that is inside allocator calls, and has
+ * been stopped: the true return addresses are to be written into their slots. */
+#define UNWIND_SLOTS 4
+
+struct record_unwind {
+	u8 type;
+	u8 pad[3];
+	u32 pid;
+	u64 n;
+	struct {
+		u64 slot, address;
+	} fix[UNWIND_SLOTS];
+};
+
 struct record_process {
 	u8 type;
 	u8 kind;  /* EVENT_FORK, EVENT_EXEC, EVENT_EXIT */
@@ -175,6 +192,7 @@ _Static_assert(sizeof(struct record_call) == 56, "struct record_call");
 _Static_assert(sizeof(struct record_chain) == 160 + 8 * CHAIN_FRAMES_MAX, "struct record_chain");
 _Static_assert(sizeof(struct record_bytes) == 24 + CAPTURE_CHUNK, "struct record_bytes");
 _Static_assert(sizeof(struct record_maps) == 24 + 40 * MAPS_MAX, "struct record_maps");
+_Static_assert(sizeof(struct record_unwind) == 16 + 16 * UNWIND_SLOTS, "struct record_unwind");
 _Static_assert(sizeof(struct record_process) == 64, "struct record_process");
 
 /* -- maps ----------------------------------------------------------------------------------------
@@ -212,7 +230,8 @@ struct cpu_state {
 	u64 faulted_pages; /* that reading the stack has brought in */
 	u64 stops;
 	u64 no_storage;
-	u64 peak; /* bytes in the ring at most; user space takes it back to 0 */
+	u64 skipped; /* calls in handlers on a signal stack above what they interrupt */
+	u64 peak;    /* bytes in the ring at most; user space takes it back to 0 */
 	u64 woken;
 };
 
@@ -226,6 +245,7 @@ struct stopped {
 	u8 is_own_pending; /* our SIGSTOP is on its way */
 	u8 is_foreign;     /* somebody else has stopped it too: it stays stopped */
 	u8 pad[6];
+	u64 since_ns;
 };
 
 enum trace_policy { POLICY_PAUSE, POLICY_DROP, POLICY_ABORT };

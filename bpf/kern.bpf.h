@@ -149,6 +149,9 @@ extern int bpf_iter_task_vma_new(struct bpf_iter_task_vma *it, struct task_struc
 extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *it) __ksym __weak;
 extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __ksym __weak;
 
+/* Linux 6.13. */
+extern bool bpf_session_is_return(void) __ksym __weak;
+
 /* Field names of struct pt_regs are those of x86-64. */
 #define PT_REGS_IP(ctx) ((ctx)->ip)
 #define PT_REGS_SP(ctx) ((ctx)->sp)

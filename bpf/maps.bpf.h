@@ -147,20 +147,22 @@ static bool in_scope(void)
 }
 
 /*
- * Stops the process when its ring is nearly full: it gets no further than its way back to user
- * mode. Only while somebody is there to continue it.
+ * Stops the process: it gets no further than its way back to user mode. Only while somebody is
+ * there to continue it.
  */
 static void stop_self(struct cpu_state *cs)
 {
-	struct stopped st = {.is_own_pending = 1};
+	struct stopped st = {.is_own_pending = 1, .since_ns = bpf_ktime_get_ns()};
 	u32 zero = 0, pid = bpf_get_current_pid_tgid() >> 32;
 	struct control *c = bpf_map_lookup_elem(&control, &zero);
+	struct stopped *old = bpf_map_lookup_elem(&stopped, &pid);
 
-	if (policy != POLICY_PAUSE || !c ||
-	    bpf_ktime_get_ns() - c->heartbeat_ns > heartbeat_stale_ns)
+	if (!c || st.since_ns - c->heartbeat_ns > heartbeat_stale_ns)
 		return;
-	if (bpf_map_update_elem(&stopped, &pid, &st, BPF_NOEXIST) < 0)
-		return; /* it is already */
+	if (old)
+		st.is_foreign = old->is_foreign;
+	if (bpf_map_update_elem(&stopped, &pid, &st, BPF_ANY) < 0)
+		return;
 	__sync_fetch_and_add(&cs->stops, 1);
 	(void)bpf_send_signal(SIGSTOP);
 }
@@ -172,7 +174,7 @@ static u64 wakeup(void *ring, struct cpu_state *cs)
 
 	if (used > cs->peak)
 		cs->peak = used;
-	if (used > ring_bytes / 4 * 3)
+	if (used > ring_bytes / 4 * 3 && policy == POLICY_PAUSE)
 		stop_self(cs);
 	if (used <= ring_bytes / 4 || cs->woken)
 		return BPF_RB_NO_WAKEUP;

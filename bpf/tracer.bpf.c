@@ -65,7 +65,8 @@ static __noinline int emit(const struct news *n)
 	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
 	if (!r) {
 		count_lost(cs);
-		stop_self(cs);
+		if (policy == POLICY_PAUSE)
+			stop_self(cs);
 		return 0;
 	}
 	r->type = RECORD_CALL;
@@ -198,35 +199,108 @@ static void enter_heap(struct pt_regs *ctx, struct thread *th, u64 cookie)
 		emit(&n);
 }
 
-SEC("uprobe.s")
-int call_enter(struct pt_regs *ctx)
+/*
+ * The kernel takes an interrupted call for one that was left when a handler on a signal stack above
+ * it makes a call whose return is probed, and then kills the program at the return of the first.
+ */
+static bool is_above(const struct thread *th, u64 sp)
 {
-	u64 cookie = bpf_get_attach_cookie(ctx);
+	return th->n_calls > 0 && sp > th->call[(th->n_calls - 1) & (CALLS_MAX - 1)].sp;
+}
+
+/* True: the call's return is to be seen. */
+static bool enter(struct pt_regs *ctx)
+{
+	u64 cookie = bpf_get_attach_cookie(ctx), sp = PT_REGS_SP(ctx);
 	struct cpu_state *cs;
 	struct thread *th;
-	u32 cpu;
+	u32 cpu, n_calls;
 
 	cs = this_cpu(&cpu);
 	if (!cs)
-		return 0;
+		return false;
 	if (!in_scope()) {
 		__sync_fetch_and_add(&cs->outside, 1);
-		return 0;
+		return false;
 	}
 	__sync_fetch_and_add(&cs->hits, 1);
 	th = thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!th) {
 		__sync_fetch_and_add(&cs->no_storage, 1);
-		return 0;
+		return false;
 	}
-	if (th->n_calls > 0 && is_nested(th, PT_REGS_SP(ctx))) {
+	if (th->n_calls > 0 && is_nested(th, sp)) {
 		__sync_fetch_and_add(&cs->nested, 1);
-		return 0;
+		return false;
 	}
+	if (is_above(th, sp) && (cookie & 0xff) != CALL_FREE && (cookie & 0xff) != CALL_MUNMAP) {
+		__sync_fetch_and_add(&cs->skipped, 1);
+		return false;
+	}
+	n_calls = th->n_calls;
 	if ((cookie & 0xff) >= CALL_MMAP)
 		enter_mapping(ctx, th, cookie);
 	else
 		enter_heap(ctx, th, cookie);
+	return th->n_calls > n_calls;
+}
+
+SEC("uprobe.s")
+int call_enter(struct pt_regs *ctx)
+{
+	enter(ctx);
+	return 0;
+}
+
+/*
+ * An unwinder is about to walk the stack: it knows nothing of the kernel's trampoline, and would
+ * end the program. The thread is held until user space has put the true return addresses back;
+ * those calls are not going to return.
+ */
+SEC("uprobe.s")
+int call_unwind(struct pt_regs *ctx __attribute__((unused)))
+{
+	struct record_unwind r = {.type = RECORD_UNWIND};
+	u64 tramp = trampoline(), word;
+	struct cpu_state *cs;
+	struct thread *th;
+	void *ring;
+	u32 cpu;
+
+	if (!in_scope())
+		return 0;
+	th = thread(0);
+	cs = this_cpu(&cpu);
+	ring = bpf_map_lookup_elem(&rings, &cpu);
+	if (!th || !cs || !ring)
+		return 0;
+	for (u32 i = 0; i < UNWIND_SLOTS; i++) {
+		u64 slot = th->call[i].sp;
+
+		if (i >= th->n_calls)
+			break;
+		if (bpf_probe_read_user(&word, sizeof(word), (void *)slot) < 0 || word != tramp)
+			continue;
+		r.fix[i].slot = slot;
+		r.fix[i].address = true_return(slot);
+		r.n++;
+	}
+	th->n_calls = 0;
+	r.pid = bpf_get_current_pid_tgid() >> 32;
+	if (r.n == 0 || bpf_ringbuf_output(ring, &r, sizeof(r), BPF_RB_FORCE_WAKEUP) < 0)
+		return 0;
+	stop_self(cs);
+	return 0;
+}
+
+/* Other code may now be at the same addresses. */
+SEC("uprobe.s")
+int code_changed(struct pt_regs *ctx __attribute__((unused)))
+{
+	u32 pid = bpf_get_current_pid_tgid() >> 32;
+
+	if (in_scope())
+		(void)bpf_map_delete_elem(&tables, &pid);
 	return 0;
 }
 
@@ -307,8 +381,7 @@ static bool heap_done(u64 ret, const struct call *c, struct news *n)
 	return true;
 }
 
-SEC("uretprobe.s")
-int call_leave(struct pt_regs *ctx)
+static void leave(struct pt_regs *ctx)
 {
 	struct news n = {};
 	struct cpu_state *cs;
@@ -318,22 +391,39 @@ int call_leave(struct pt_regs *ctx)
 	u32 cpu;
 
 	if (!in_scope())
-		return 0;
+		return;
 	th = thread(0);
 	cs = this_cpu(&cpu);
 	if (cs)
 		__sync_fetch_and_add(&cs->hits, 1);
 	if (!th || !cs || !pop(th, PT_REGS_SP(ctx), &c))
-		return 0;
+		return;
 	n.cookie = c.cookie;
 	if ((c.cookie & 0xff) >= CALL_MMAP)
 		is_news = mapping_done(PT_REGS_RC(ctx), &c, &n);
 	else
 		is_news = heap_done(PT_REGS_RC(ctx), &c, &n);
 	if (!is_news)
-		return 0;
+		return;
 	if (n.kind != EVENT_RESTORE)
 		n.stack = capture_stack(ctx, th, cpu, cs);
 	emit(&n);
+}
+
+SEC("uretprobe.s")
+int call_leave(struct pt_regs *ctx)
+{
+	leave(ctx);
+	return 0;
+}
+
+/* Entry and return in one, where the kernel has that (6.13): returns of calls that are none of
+ * ours need no trap then. */
+SEC("uprobe.s")
+int call_session(struct pt_regs *ctx)
+{
+	if (bpf_session_is_return && !bpf_session_is_return())
+		return enter(ctx) ? 0 : 1;
+	leave(ctx);
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "tracer/place.h"
 
-enum family { MALLOC, LIBC, JEMALLOC, TCMALLOC, MIMALLOC, CXX, MMAP, FAMILIES };
+enum family { MALLOC, LIBC, JEMALLOC, TCMALLOC, MIMALLOC, CXX, MMAP, UNWINDER, LOADER, FAMILIES };
 
 #define NO CALL_NO_ARG
 #define BIT(x) (1u << (x))
@@ -42,6 +42,8 @@ struct search {
 	bool is_ifunc[FUNCTIONS];
 	bool has_functions, has_ifunc;
 	bool is_libc; /* programs are started by it */
+	/* ld.so's own malloc serves only until libc's is there, and never releases. */
+	bool is_loader;
 	bool is_global[FUNCTIONS];
 	unsigned kinds[FAMILIES]; /* bits of enum call_kind: what counts */
 	bool has_pvalloc;
@@ -186,6 +188,8 @@ static bool is_meant(const struct search *s, const struct match *m)
 {
 	unsigned family = functions[m->function].family;
 
+	if (s->is_loader || family == LOADER)
+		return s->is_loader && family == LOADER;
 	if ((family != MALLOC && family != MMAP) || m->is_dynamic)
 		return true;
 	return elf_file_is_static(s->f) && (family == MALLOC || s->is_libc) &&
@@ -199,6 +203,9 @@ static bool is_whole(const struct search *s, unsigned family)
 				       BIT(CALL_MMAP),
 			      ends = BIT(CALL_FREE) | BIT(CALL_MUNMAP);
 
+	/* Not allocators, but what the tracer must know of beside them. */
+	if (family == UNWINDER || family == LOADER)
+		return s->kinds[family] != 0;
 	return (s->kinds[family] & starts) && (s->kinds[family] & ends);
 }
 
@@ -279,6 +286,12 @@ static int compare_probes(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+static bool has_return(unsigned kind)
+{
+	return kind != CALL_FREE && kind != CALL_MUNMAP && kind != CALL_UNWIND &&
+	       kind != CALL_LOADED;
+}
+
 static int make_probes(struct probes *ret, const struct search *s, struct err *err)
 {
 	_cleanup_free_ struct place_skip *skip = calloc(s->n, sizeof(*skip));
@@ -298,7 +311,7 @@ static int make_probes(struct probes *ret, const struct search *s, struct err *e
 						  skip[i].is_entered ? skip[i].from : skip[i].to),
 			.cookie = CALL_COOKIE(fn->kind, fn->size_arg, fn->count_arg, fn->ptr_arg,
 					      fn->flags, s->match[i].function + 1),
-			.has_return = fn->kind != CALL_FREE && fn->kind != CALL_MUNMAP,
+			.has_return = has_return(fn->kind),
 		};
 	}
 	qsort(p, s->n, sizeof(*p), compare_probes);
@@ -334,6 +347,10 @@ static void name_families(struct probes *ret, const struct search *s)
 		add_family(ret, "c++");
 	if (is_whole(s, MMAP) && ret->families[0] == '\0')
 		add_family(ret, "mmap");
+	if (is_whole(s, UNWINDER))
+		add_family(ret, "unwinder");
+	if (is_whole(s, LOADER))
+		add_family(ret, "loader");
 }
 
 static void find_problem(struct probes *ret, const struct search *s)
@@ -371,11 +388,9 @@ int discover(struct probes *ret, const struct elf_file *f, struct err *err)
 	int r = 0;
 
 	*ret = (struct probes){0};
-	/* ld.so's own malloc serves only until libc's is there, and never releases. */
-	if (soname && strcmp(soname, "ld-linux-x86-64.so.2") == 0)
-		return 0;
 	if (find_names(&s) < 0)
 		return err_errno(err, -ENOMEM, "looking for allocators");
+	s.is_loader = soname && strcmp(soname, "ld-linux-x86-64.so.2") == 0;
 	choose(&s);
 	merge(&s);
 	if (s.n > 0)

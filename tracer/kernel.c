@@ -17,6 +17,7 @@
 
 /* Of the kernel's interface, newer than the headers that Debian 12 has. */
 #define ATTACH_UPROBE_MULTI 48
+#define ATTACH_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN 1
 
 struct uprobe_multi_attr {
@@ -33,7 +34,7 @@ struct kernel {
 	int *ring_fds;
 	struct cpu_state *cpu_states;
 	struct control *control;
-	bool has_multi;
+	bool has_multi, has_session;
 	int perf_type; /* of the uprobe PMU, without uprobe_multi */
 	int stats_fd;
 	pthread_mutex_t lock; /* of links */
@@ -52,19 +53,19 @@ static int uprobe_multi_link(const struct uprobe_multi_attr *attr)
 }
 
 /* Tried on a path that is no file: a kernel that knows the type says so, others do not. */
-static bool can_multi(void)
+static bool can_multi(uint32_t attach_type)
 {
 	struct bpf_insn insns[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K},
 				   {.code = BPF_JMP | BPF_EXIT}};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts);
 	uint64_t offset = 0;
-	struct uprobe_multi_attr attr = {.attach_type = ATTACH_UPROBE_MULTI,
+	struct uprobe_multi_attr attr = {.attach_type = attach_type,
 					 .path = (uintptr_t) "/",
 					 .offsets = (uintptr_t)&offset,
 					 .cnt = 1};
 	int fd, r;
 
-	opts.expected_attach_type = ATTACH_UPROBE_MULTI;
+	opts.expected_attach_type = attach_type;
 	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe", "GPL", insns, ARRAY_SIZE(insns), &opts);
 	if (fd < 0)
 		return false;
@@ -103,21 +104,32 @@ static int load_error(int r, struct err *err)
 	return err_errno(err, r, "cannot load the tracer's programs");
 }
 
-static int open_skeleton(struct kernel *k, const struct kernel_opts *opts, struct err *err)
+static void choose_programs(struct kernel *k)
 {
+	struct bpf_program *progs[] = {k->skel->progs.call_enter, k->skel->progs.call_leave,
+				       k->skel->progs.call_unwind, k->skel->progs.code_changed};
+
+	(void)bpf_program__set_autoload(k->skel->progs.call_session, k->has_session);
+	(void)bpf_program__set_autoload(k->skel->progs.call_leave, !k->has_session);
+	(void)bpf_program__set_expected_attach_type(k->skel->progs.call_session,
+						    ATTACH_UPROBE_SESSION);
+	for (size_t i = 0; k->has_multi && i < ARRAY_SIZE(progs); i++)
+		(void)bpf_program__set_expected_attach_type(progs[i], ATTACH_UPROBE_MULTI);
+}
+
+static int load_programs(struct kernel *k, const struct kernel_opts *opts, struct err *err)
+{
+	int r;
+
 	k->skel = tracer_bpf__open();
 	if (!k->skel)
 		return load_error(-errno, err);
 	k->skel->rodata->scope_cgroup_id = opts->cgroup_id;
 	k->skel->rodata->ring_bytes = (uint32_t)opts->ring_bytes;
 	k->skel->rodata->policy = opts->policy;
-	if (k->has_multi) {
-		(void)bpf_program__set_expected_attach_type(k->skel->progs.call_enter,
-							    ATTACH_UPROBE_MULTI);
-		(void)bpf_program__set_expected_attach_type(k->skel->progs.call_leave,
-							    ATTACH_UPROBE_MULTI);
-	}
-	return 0;
+	choose_programs(k);
+	r = tracer_bpf__load(k->skel);
+	return r < 0 ? load_error(r, err) : 0;
 }
 
 static int make_rings(struct kernel *k, struct err *err)
@@ -190,13 +202,10 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 static int load(struct kernel *k, const struct kernel_opts *opts, struct err *err)
 {
-	int r = open_skeleton(k, opts, err);
+	int r = load_programs(k, opts, err);
 
 	if (r < 0)
 		return r;
-	r = tracer_bpf__load(k->skel);
-	if (r < 0)
-		return load_error(r, err);
 	k->links = malloc(8 * sizeof(*k->links));
 	if (!k->links)
 		return err_errno(err, -ENOMEM, "cannot load the tracer");
@@ -219,7 +228,8 @@ int kernel_load(struct kernel **ret, const struct kernel_opts *opts, struct err 
 	(void)pthread_mutex_init(&k->lock, NULL);
 	k->cpus = libbpf_num_possible_cpus();
 	k->ring_bytes = opts->ring_bytes;
-	k->has_multi = can_multi();
+	k->has_multi = can_multi(ATTACH_UPROBE_MULTI);
+	k->has_session = k->has_multi && can_multi(ATTACH_UPROBE_SESSION);
 	k->perf_type = k->has_multi ? -1 : uprobe_pmu();
 	k->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	r = load(k, opts, err);
@@ -251,6 +261,46 @@ void kernel_free(struct kernel *k)
 	free(k->ring_fds);
 	free(k->links);
 	free(k);
+}
+
+/* -- programs ------------------------------------------------------------------------------------
+ */
+
+enum part { PART_LEAVE, PART_SESSION, PART_ENTER, PART_UNWIND, PART_LOADED, PARTS };
+
+/* Is a probe to have that program? */
+static bool takes(const struct kernel *k, const struct probe *p, enum part part)
+{
+	unsigned kind = p->cookie & 0xff;
+
+	switch (part) {
+	case PART_LEAVE:
+		return p->has_return && !k->has_session;
+	case PART_SESSION:
+		return p->has_return && k->has_session;
+	case PART_ENTER:
+		return kind != CALL_UNWIND && kind != CALL_LOADED &&
+		       !(p->has_return && k->has_session);
+	case PART_UNWIND:
+		return kind == CALL_UNWIND;
+	case PART_LOADED:
+	case PARTS:
+		break;
+	}
+	return kind == CALL_LOADED;
+}
+
+static int program_fd(const struct kernel *k, enum part part)
+{
+	const struct bpf_program *progs[PARTS] = {
+		[PART_LEAVE] = k->skel->progs.call_leave,
+		[PART_SESSION] = k->skel->progs.call_session,
+		[PART_ENTER] = k->skel->progs.call_enter,
+		[PART_UNWIND] = k->skel->progs.call_unwind,
+		[PART_LOADED] = k->skel->progs.code_changed,
+	};
+
+	return bpf_program__fd(progs[part]);
 }
 
 /* -- shared state --------------------------------------------------------------------------------
@@ -288,36 +338,57 @@ int kernel_teach(struct kernel *k, uint64_t key, const struct row *row)
 
 int64_t kernel_program_ns(const struct kernel *k)
 {
-	struct bpf_prog_info info = {0};
-	uint32_t len = sizeof(info);
+	const enum part parts[] = {PART_ENTER, k->has_session ? PART_SESSION : PART_LEAVE};
 	int64_t sum = 0;
 
 	if (k->stats_fd < 0)
 		return -1;
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(k->skel->progs.call_enter), &info, &len) < 0)
-		return -1;
-	sum += (int64_t)info.run_time_ns;
-	memset(&info, 0, sizeof(info));
-	len = sizeof(info);
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(k->skel->progs.call_leave), &info, &len) < 0)
-		return -1;
-	return sum + (int64_t)info.run_time_ns;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		struct bpf_prog_info info = {0};
+		uint32_t len = sizeof(info);
+
+		if (bpf_obj_get_info_by_fd(program_fd(k, parts[i]), &info, &len) < 0)
+			return -1;
+		sum += (int64_t)info.run_time_ns;
+	}
+	return sum;
 }
 
-int kernel_continue(struct kernel *k)
+size_t kernel_stopped(struct kernel *k, struct stopped_process *ret, size_t max)
 {
-	int fd = bpf_map__fd(k->skel->maps.stopped), n = 0;
-	uint32_t pid;
+	int fd = bpf_map__fd(k->skel->maps.stopped);
+	uint32_t pid, *prev = NULL;
+	struct stopped st;
+	size_t n = 0;
 
-	while (bpf_map_get_next_key(fd, NULL, &pid) == 0) {
-		struct stopped st;
-
-		if (bpf_map_lookup_elem(fd, &pid, &st) == 0 && !st.is_foreign &&
-		    kill((pid_t)pid, SIGCONT) == 0)
-			n++;
-		(void)bpf_map_delete_elem(fd, &pid);
+	while (n < max && bpf_map_get_next_key(fd, prev, &pid) == 0) {
+		ret[n].pid = pid;
+		prev = &ret[n].pid;
+		/* Its signal may still be on the way: the next time, then. */
+		ret[n].since_ns = bpf_map_lookup_elem(fd, &pid, &st) == 0 && !st.is_own_pending
+					  ? st.since_ns
+					  : 0;
+		n++;
 	}
 	return n;
+}
+
+int kernel_continue(struct kernel *k, const struct stopped_process *list, size_t n)
+{
+	int fd = bpf_map__fd(k->skel->maps.stopped), continued = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct stopped st;
+
+		if (bpf_map_lookup_elem(fd, &list[i].pid, &st) < 0 ||
+		    st.since_ns != list[i].since_ns)
+			continue; /* stopped anew, for something that was not read yet */
+		/* Forgotten first: once it runs, it may be stopped anew. */
+		(void)bpf_map_delete_elem(fd, &list[i].pid);
+		if (!st.is_foreign && kill((pid_t)list[i].pid, SIGCONT) == 0)
+			continued++;
+	}
+	return continued;
 }
 
 /* -- probes --------------------------------------------------------------------------------------
@@ -341,26 +412,24 @@ static int keep_link(struct kernel *k, int fd)
 }
 
 static int attach_multi(struct kernel *k, const char *path, const struct probes *probes,
-			bool is_return)
+			enum part part)
 {
 	_cleanup_free_ uint64_t *offsets = calloc(probes->n, sizeof(*offsets));
 	_cleanup_free_ uint64_t *cookies = calloc(probes->n, sizeof(*cookies));
-	const struct bpf_program *prog =
-		is_return ? k->skel->progs.call_leave : k->skel->progs.call_enter;
 	struct uprobe_multi_attr attr = {
-		.prog_fd = (uint32_t)bpf_program__fd(prog),
-		.attach_type = ATTACH_UPROBE_MULTI,
+		.prog_fd = (uint32_t)program_fd(k, part),
+		.attach_type = part == PART_SESSION ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)offsets,
 		.cookies = (uintptr_t)cookies,
-		.multi_flags = is_return ? UPROBE_MULTI_RETURN : 0,
+		.multi_flags = part == PART_LEAVE ? UPROBE_MULTI_RETURN : 0,
 	};
 	int fd;
 
 	if (!offsets || !cookies)
 		return -ENOMEM;
 	for (size_t i = 0; i < probes->n; i++) {
-		if (is_return && !probes->p[i].has_return)
+		if (!takes(k, &probes->p[i], part))
 			continue;
 		offsets[attr.cnt] = probes->p[i].offset;
 		cookies[attr.cnt++] = probes->p[i].cookie;
@@ -371,14 +440,12 @@ static int attach_multi(struct kernel *k, const char *path, const struct probes 
 	return fd < 0 ? fd : keep_link(k, fd);
 }
 
-static int attach_perf(struct kernel *k, const char *path, const struct probe *p, bool is_return)
+static int attach_perf(struct kernel *k, const char *path, const struct probe *p, enum part part)
 {
-	const struct bpf_program *prog =
-		is_return ? k->skel->progs.call_leave : k->skel->progs.call_enter;
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = (uint32_t)k->perf_type,
-		.config = is_return, /* bit 0 of the PMU's format: retprobe */
+		.config = part == PART_LEAVE, /* bit 0 of the PMU's format: retprobe */
 		.config1 = (uintptr_t)path,
 		.config2 = p->offset,
 	};
@@ -388,7 +455,7 @@ static int attach_perf(struct kernel *k, const char *path, const struct probe *p
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	link = bpf_link_create(bpf_program__fd(prog), fd, BPF_PERF_EVENT, &opts);
+	link = bpf_link_create(program_fd(k, part), fd, BPF_PERF_EVENT, &opts);
 	if (link < 0) {
 		int r = -errno;
 
@@ -399,23 +466,19 @@ static int attach_perf(struct kernel *k, const char *path, const struct probe *p
 	return keep_link(k, link);
 }
 
+/* Returns before entries: no call may be seen to begin whose end is not. */
 int kernel_attach(struct kernel *k, int fd, const struct probes *probes, struct err *err)
 {
 	char path[32];
 	int r = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (k->has_multi) {
-		/* Returns first: no call may be seen to begin whose end is not. */
-		r = attach_multi(k, path, probes, true);
-		if (r == 0)
-			r = attach_multi(k, path, probes, false);
-	} else {
-		for (size_t i = 0; r == 0 && i < probes->n; i++) {
-			if (probes->p[i].has_return)
-				r = attach_perf(k, path, &probes->p[i], true);
-			if (r == 0)
-				r = attach_perf(k, path, &probes->p[i], false);
+	for (enum part part = 0; r == 0 && part < PARTS; part++) {
+		if (k->has_multi)
+			r = attach_multi(k, path, probes, part);
+		for (size_t i = 0; !k->has_multi && r == 0 && i < probes->n; i++) {
+			if (takes(k, &probes->p[i], part))
+				r = attach_perf(k, path, &probes->p[i], part);
 		}
 	}
 	if (r < 0)

@@ -40,9 +40,16 @@ int kernel_attach(struct kernel *k, int fd, const struct probes *probes, struct 
  * left to close them, and nobody waits. */
 void kernel_detach(struct kernel *k);
 
-/* Continues the processes that the programs have stopped, unless somebody else has stopped them
- * too. Returns how many. */
-int kernel_continue(struct kernel *k);
+/* Processes that the programs have stopped. What they were stopped for is in the rings by then. */
+struct stopped_process {
+	uint32_t pid;
+	uint64_t since_ns;
+};
+size_t kernel_stopped(struct kernel *k, struct stopped_process *ret, size_t max);
+
+/* Lets them go on, unless somebody else has stopped them too, or they were stopped again since.
+ * Returns how many. */
+int kernel_continue(struct kernel *k, const struct stopped_process *list, size_t n);
 
 /* Time spent in the programs so far; -1 where the kernel does not count it. */
 int64_t kernel_program_ns(const struct kernel *k);

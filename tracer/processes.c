@@ -56,10 +56,8 @@ static struct process_info *get(struct processes *p, const struct record_process
 	}
 	if (idmap_put(&p->by_start, key, p->n) < 0)
 		return NULL;
-	p->list[p->n] = (struct process_info){.pid = r->pid,
-					      .start_t_ns = INT64_MAX,
-					      .end_t_ns = -1,
-					      .exit_code = -1};
+	p->list[p->n] = (struct process_info){
+		.pid = r->pid, .start_t_ns = INT64_MAX, .end_t_ns = -1, .exit_code = -1};
 	return &p->list[p->n++];
 }
 

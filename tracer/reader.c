@@ -7,6 +7,7 @@
 #include "tracer/ring.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -159,6 +160,21 @@ static void on_process(struct reader *r, int cpu, const struct record_process *p
 		r->rings[cpu].received--;
 }
 
+/* The process is stopped: its memory is ours to repair. */
+static void on_unwind(const struct record_unwind *u)
+{
+	_cleanup_close_ int fd = -1;
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/mem", u->pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	for (int i = 0; fd >= 0 && i < UNWIND_SLOTS; i++) {
+		if (u->fix[i].address)
+			(void)!pwrite(fd, &u->fix[i].address, sizeof(u->fix[i].address),
+				      (off_t)u->fix[i].slot);
+	}
+}
+
 static void on_record(struct reader *r, int cpu, const void *data)
 {
 	switch (*(const uint8_t *)data) {
@@ -173,6 +189,9 @@ static void on_record(struct reader *r, int cpu, const void *data)
 		break;
 	case RECORD_MAPS:
 		stacks_maps(r->stacks, data);
+		break;
+	case RECORD_UNWIND:
+		on_unwind(data);
 		break;
 	case RECORD_BYTES:
 		stacks_bytes(r->stacks, data);
@@ -276,7 +295,9 @@ static void check_abort(struct reader *r)
 
 static void tick(struct reader *r)
 {
+	struct stopped_process list[256];
 	int64_t now = clock_mono_ns();
+	size_t n;
 
 	if (r->opts.delay_ms > 0) {
 		struct timespec ts = {.tv_nsec = r->opts.delay_ms * NS_PER_MS};
@@ -284,9 +305,10 @@ static void tick(struct reader *r)
 		(void)nanosleep(&ts, NULL);
 	}
 	kernel_beat(r->opts.kernel, now);
+	n = kernel_stopped(r->opts.kernel, list, ARRAY_SIZE(list));
 	relieve(r);
 	read_all(r);
-	r->totals.continued += kernel_continue(r->opts.kernel);
+	r->totals.continued += kernel_continue(r->opts.kernel, list, n);
 	check_abort(r);
 	if (now - r->flushed_ns >= FLUSH_NS) {
 		r->flushed_ns = now;
@@ -347,6 +369,7 @@ static void settle(struct reader *r)
 		r->totals.nested += (int64_t)cs->nested;
 		r->totals.stops += (int64_t)cs->stops;
 		r->totals.faulted_pages += (int64_t)cs->faulted_pages;
+		r->totals.skipped += (int64_t)cs->skipped;
 		r->totals.captures_lost += (int64_t)cs->captures_lost;
 		if (lost != 0)
 			r->opts.sink->loss(r->opts.sink->ctx, i, (int64_t)cs->lost_from_ns,
@@ -371,7 +394,6 @@ void reader_stop(struct reader *r)
 	for (int i = 0; i < r->cpus; i++)
 		order_mark(r->order, i, INT64_MAX);
 	read_all(r);
-	(void)kernel_continue(r->opts.kernel);
 	live_finish(r->live);
 	settle(r);
 	r->opts.sink->flush(r->opts.sink->ctx);

@@ -227,6 +227,7 @@ static int add_summary(struct result *r, const struct result_in *in)
 	figure(r, "hits", t.hits);
 	figure(r, "outside", t.outside);
 	figure(r, "nested", t.nested);
+	figure(r, "skipped", t.skipped);
 	figure(r, "trap_ns", in->trap_ns);
 	figure(r, "program_ns", in->program_ns);
 	figure(r, "tracer_cpu_ns", t.cpu_ns);
