@@ -151,7 +151,8 @@ struct record_maps {
 	u16 n;
 	u32 pid;
 	u64 exec_pages;
-	u64 vdso; /* where the kernel's own code is mapped */
+	u64 generation; /* see struct table */
+	u64 vdso;       /* where the kernel's own code is mapped */
 	struct map_entry {
 		u64 start, end;
 		u64 pgoff; /* in pages */
@@ -191,7 +192,7 @@ struct record_process {
 _Static_assert(sizeof(struct record_call) == 56, "struct record_call");
 _Static_assert(sizeof(struct record_chain) == 160 + 8 * CHAIN_FRAMES_MAX, "struct record_chain");
 _Static_assert(sizeof(struct record_bytes) == 24 + CAPTURE_CHUNK, "struct record_bytes");
-_Static_assert(sizeof(struct record_maps) == 24 + 40 * MAPS_MAX, "struct record_maps");
+_Static_assert(sizeof(struct record_maps) == 32 + 40 * MAPS_MAX, "struct record_maps");
 _Static_assert(sizeof(struct record_unwind) == 16 + 16 * UNWIND_SLOTS, "struct record_unwind");
 _Static_assert(sizeof(struct record_process) == 64, "struct record_process");
 
@@ -205,11 +206,12 @@ _Static_assert(sizeof(struct record_process) == 64, "struct record_process");
 
 #define TABLE_RANGES 256
 
-/* Where the code of a process is: valid while the process has just as many pages of code. */
+/* Where the code of a process is: valid while the process has just as many pages of code, and
+ * ld.so has not changed what is mapped. */
 struct table {
 	u64 exec_pages; /* mm_struct.exec_vm */
 	u32 n;
-	u32 pad;
+	u32 generation; /* goes up with each change by ld.so, and with exec */
 	struct table_range {
 		u64 start, end;
 		u64 bias;

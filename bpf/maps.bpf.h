@@ -62,6 +62,15 @@ struct {
 	__type(value, struct table);
 } tables SEC(".maps");
 
+/* The generation that a process's table must be of; none = 0. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 32768);
+	__type(key, u32);
+	__type(value, u32);
+} generations SEC(".maps");
+
 /* How to unwind, by ROW_KEY; taught by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -144,6 +153,21 @@ static bool in_scope(void)
 		}
 	}
 	return false;
+}
+
+static u32 generation(u32 pid)
+{
+	const u32 *g = bpf_map_lookup_elem(&generations, &pid);
+
+	return g ? *g : 0;
+}
+
+/* What is known of a process's code is no longer true. */
+static void new_generation(u32 pid)
+{
+	u32 next = generation(pid) + 1;
+
+	(void)bpf_map_update_elem(&generations, &pid, &next, BPF_ANY);
 }
 
 /*

@@ -39,7 +39,7 @@ SEC("raw_tp/sched_process_fork")
 int process_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *parent = (void *)ctx->args[0], *child = (void *)ctx->args[1];
-	u32 ppid, pid;
+	u32 ppid, pid, gen;
 	struct table *t;
 	bool is_shared;
 
@@ -53,6 +53,8 @@ int process_fork(struct bpf_raw_tracepoint_args *ctx)
 	t = bpf_map_lookup_elem(&tables, &ppid);
 	if (t)
 		(void)bpf_map_update_elem(&tables, &pid, t, BPF_ANY);
+	gen = generation(ppid);
+	(void)bpf_map_update_elem(&generations, &pid, &gen, BPF_ANY);
 	emit_process(EVENT_FORK, is_shared ? EVENT_SHARED_MM : 0, child, ppid, 0);
 	return 0;
 }
@@ -67,7 +69,7 @@ int process_exec(struct bpf_raw_tracepoint_args *ctx)
 	if (!in_scope())
 		return 0;
 	pid = BPF_CORE_READ(task, tgid);
-	(void)bpf_map_delete_elem(&tables, &pid);
+	new_generation(pid);
 	th = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
 	if (th)
 		th->n_calls = 0;
@@ -88,6 +90,7 @@ int process_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (!status)
 		status = BPF_CORE_READ(task, exit_code);
 	(void)bpf_map_delete_elem(&tables, &pid);
+	(void)bpf_map_delete_elem(&generations, &pid);
 	(void)bpf_map_delete_elem(&stopped, &pid);
 	emit_process(EVENT_EXIT, 0, task, 0, status);
 	return 0;

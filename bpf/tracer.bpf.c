@@ -297,10 +297,8 @@ int call_unwind(struct pt_regs *ctx __attribute__((unused)))
 SEC("uprobe.s")
 int code_changed(struct pt_regs *ctx __attribute__((unused)))
 {
-	u32 pid = bpf_get_current_pid_tgid() >> 32;
-
 	if (in_scope())
-		(void)bpf_map_delete_elem(&tables, &pid);
+		new_generation(bpf_get_current_pid_tgid() >> 32);
 	return 0;
 }
 

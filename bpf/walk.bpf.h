@@ -276,6 +276,7 @@ static void send_maps(struct thread *th, u32 cpu)
 	m->n = 0;
 	m->pid = bpf_get_current_pid_tgid() >> 32;
 	m->exec_pages = BPF_CORE_READ(task, mm, exec_vm);
+	m->generation = generation(m->pid);
 	m->vdso = (u64)BPF_CORE_READ(task, mm, context.vdso);
 	bpf_iter_task_vma_new(&it, task, 0);
 	while ((vma = bpf_iter_task_vma_next(&it)))
@@ -385,7 +386,8 @@ static u64 capture_stack(struct pt_regs *ctx, struct thread *th, u32 cpu, struct
 	th->walk.quality = STACK_NONE;
 	th->walk.state = WALK_MISS;
 	th->walk.trampoline = trampoline();
-	if (table && table->exec_pages == BPF_CORE_READ(task, mm, exec_vm)) {
+	if (table && table->exec_pages == BPF_CORE_READ(task, mm, exec_vm) &&
+	    table->generation == generation(pid)) {
 		th->walk.quality = STACK_FULL;
 		walk(th, table);
 	} else {

@@ -326,6 +326,14 @@ void kernel_beat(struct kernel *k, int64_t now_ns)
 	__atomic_store_n(&k->control->heartbeat_ns, (uint64_t)now_ns, __ATOMIC_RELEASE);
 }
 
+uint32_t kernel_generation(struct kernel *k, uint32_t pid)
+{
+	uint32_t g = 0;
+
+	(void)bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.generations), &pid, &g); /* none: 0 */
+	return g;
+}
+
 int kernel_set_table(struct kernel *k, uint32_t pid, const struct table *table)
 {
 	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.tables), &pid, table, BPF_ANY);

@@ -30,6 +30,7 @@ struct cpu_state *kernel_cpu(struct kernel *k, int cpu); /* shared with the prog
 void kernel_beat(struct kernel *k, int64_t now_ns);
 
 /* A process's code, and how to unwind one address. Failures only cost time: 0 or negative. */
+uint32_t kernel_generation(struct kernel *k, uint32_t pid);
 int kernel_set_table(struct kernel *k, uint32_t pid, const struct table *table);
 int kernel_teach(struct kernel *k, uint64_t key, const struct row *row);
 

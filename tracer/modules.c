@@ -280,7 +280,8 @@ static void end_table(struct table *t)
 int modules_from_maps(struct modules *ms, const struct record_maps *maps, struct table *ret)
 {
 	ret->exec_pages = maps->exec_pages;
-	ret->n = ret->pad = 0;
+	ret->generation = (uint32_t)maps->generation;
+	ret->n = 0;
 	for (uint32_t i = 0; i < MIN(maps->n, MAPS_MAX); i++) {
 		const struct map_entry *e = &maps->entry[i];
 		struct map_line m = {.start = e->start, .end = e->end, .pgoff = e->pgoff * 4096};
@@ -315,7 +316,7 @@ int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret)
 	f = fopen(path, "re");
 	if (!f)
 		return -ESRCH;
-	ret->exec_pages = ret->n = ret->pad = 0;
+	ret->exec_pages = ret->n = 0;
 	while (getline(&line, &cap, f) > 0) {
 		if (!parse_line(line, &m) || m.perms[2] != 'x' || strcmp(m.path, "[vsyscall]") == 0)
 			continue;

@@ -41,7 +41,8 @@ size_t modules_count(struct modules *ms);
 /* Unwind rows of a module, or NULL. */
 struct cfi *modules_cfi(struct modules *ms, uint32_t id);
 
-/* Executable ranges of a process from /proc/PID/maps, as a kernel table. -ESRCH: it is gone. */
+/* Executable ranges of a process from /proc/PID/maps, as a kernel table, but for its
+ * generation. -ESRCH: it is gone. */
 int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret);
 
 /* The same from what the kernel side has listed. -ENOENT: a file is not known yet; the process, if

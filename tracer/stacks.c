@@ -200,6 +200,8 @@ static struct process *look_up(struct stacks *s, uint32_t pid, bool is_stale)
 		return p;
 	}
 	s->totals.tables++;
+	/* Before the look: a change in between makes the table one of the past. */
+	p->table.generation = kernel_generation(s->kernel, pid);
 	/* Gone: what is known of it is of another time. */
 	p->has_table = modules_read_maps(s->modules, pid, &p->table) == 0;
 	if (p->has_table)

@@ -14,6 +14,7 @@
  * IGNORE alloc libc.so.6
  * IGNORE alloc libdl
  * IGNORE mmap libc.so.6
+ * UNKNOWN *
  * NOORACLE
  */
 #include "trace.h"

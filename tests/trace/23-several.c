@@ -1,7 +1,11 @@
 /*
  * Three allocators in one static file, all of them traced. Stripped, only libc's absence from the
  * symbol table can be told; the program runs as ever. What static start-up allocates is not
- * counted. EXPECT alloc malloc 1303 x 7 EXPECT free free 1303 x 7 EXPECT alloc je_malloc 1307 x 5
+ * counted.
+ *
+ * EXPECT alloc malloc 1303 x 7
+ * EXPECT free free 1303 x 7
+ * EXPECT alloc je_malloc 1307 x 5
  * EXPECT free je_free 1307 x 5
  * EXPECT alloc mi_malloc 1319 x 3
  * EXPECT free mi_free 1319 x 3
