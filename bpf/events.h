@@ -209,7 +209,7 @@ _Static_assert(sizeof(struct record_process) == 64, "struct record_process");
 /* Where the code of a process is: valid while the process has just as many pages of code, and
  * ld.so has not changed what is mapped. */
 struct table {
-	u64 exec_pages; /* mm_struct.exec_vm */
+	u64 exec_pages; /* mm_struct.exec_vm, without the page of the probes */
 	u32 n;
 	u32 generation; /* goes up with each change by ld.so, and with exec */
 	struct table_range {

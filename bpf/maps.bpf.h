@@ -191,18 +191,20 @@ static void stop_self(struct cpu_state *cs)
 	(void)bpf_send_signal(SIGSTOP);
 }
 
-/* Wakes the reader once when a quarter is full; otherwise it looks by itself every few ms. */
+/* Wakes the reader when a ring is a quarter full, and who freezes when it is half full, once
+ * each; otherwise they look by themselves every few ms. */
 static u64 wakeup(void *ring, struct cpu_state *cs)
 {
-	u64 used = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+	u64 used = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA), level;
 
 	if (used > cs->peak)
 		cs->peak = used;
 	if (used > ring_bytes / 4 * 3 && policy == POLICY_PAUSE)
 		stop_self(cs);
-	if (used <= ring_bytes / 4 || cs->woken)
+	level = (used > ring_bytes / 4) + (used > ring_bytes / 2);
+	if (level <= cs->woken)
 		return BPF_RB_NO_WAKEUP;
-	cs->woken = 1;
+	cs->woken = level;
 	return BPF_RB_FORCE_WAKEUP;
 }
 

@@ -219,7 +219,8 @@ static long send_chunk(u32 i __attribute__((unused)), struct capture_ctx *c)
 	struct record_bytes *b;
 	bool is_read;
 
-	if (c->at >= c->end)
+	/* The rest is for events. */
+	if (c->at >= c->end || bpf_ringbuf_query(c->ring, BPF_RB_AVAIL_DATA) > ring_bytes / 8 * 7)
 		return 1;
 	b = bpf_ringbuf_reserve(c->ring, sizeof(*b), 0);
 	if (!b)
@@ -241,6 +242,14 @@ static long send_chunk(u32 i __attribute__((unused)), struct capture_ctx *c)
 	bpf_ringbuf_submit(b, BPF_RB_NO_WAKEUP);
 	c->at += len;
 	return 0;
+}
+
+/* A child forked from who has not hit a probe yet has one page more than its parent: not code. */
+static u64 code_pages(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return BPF_CORE_READ(task, mm, exec_vm) - (trampoline() ? 1 : 0);
 }
 
 #define VM_EXEC 4
@@ -275,7 +284,7 @@ static void send_maps(struct thread *th, u32 cpu)
 	m->type = RECORD_MAPS;
 	m->n = 0;
 	m->pid = bpf_get_current_pid_tgid() >> 32;
-	m->exec_pages = BPF_CORE_READ(task, mm, exec_vm);
+	m->exec_pages = code_pages();
 	m->generation = generation(m->pid);
 	m->vdso = (u64)BPF_CORE_READ(task, mm, context.vdso);
 	bpf_iter_task_vma_new(&it, task, 0);
@@ -318,7 +327,7 @@ __noinline u64 send_capture(struct thread *th, u32 cpu, u64 seq)
 	c.end = stack_top(c.at);
 	if (c.end - c.at > CAPTURE_CHUNK * CAPTURE_CHUNKS)
 		c.end = c.at + CAPTURE_CHUNK * CAPTURE_CHUNKS;
-	/* The upper half of a ring is for events: they must not be lost for a stack. */
+	/* The upper half of a ring is for events: nobody is to be stopped for a stack. */
 	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + (c.end - c.at) > ring_bytes / 2)
 		return 0;
 	chain->type = RECORD_CAPTURE;
@@ -377,7 +386,6 @@ static void start_walk(struct pt_regs *ctx, struct thread *th)
 /* The stack at the return of a call: its id, 0 = none. */
 static u64 capture_stack(struct pt_regs *ctx, struct thread *th, u32 cpu, struct cpu_state *cs)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct table *table = bpf_map_lookup_elem(&tables, &pid);
 	u64 id;
@@ -386,8 +394,7 @@ static u64 capture_stack(struct pt_regs *ctx, struct thread *th, u32 cpu, struct
 	th->walk.quality = STACK_NONE;
 	th->walk.state = WALK_MISS;
 	th->walk.trampoline = trampoline();
-	if (table && table->exec_pages == BPF_CORE_READ(task, mm, exec_vm) &&
-	    table->generation == generation(pid)) {
+	if (table && table->exec_pages == code_pages() && table->generation == generation(pid)) {
 		th->walk.quality = STACK_FULL;
 		walk(th, table);
 	} else {

@@ -92,7 +92,7 @@ struct tracer_stat {
 	int ring;              /* the CPU */
 	int64_t written, read; /* events so far */
 	int64_t fill_peak;     /* bytes, since the last row */
-	int64_t paused_ns;     /* the workload was held because of this ring, so far */
+	int64_t paused_ns;     /* the workload was held, so far */
 	int64_t backlog;       /* events read and not yet in order */
 	int64_t encode_ns, write_ns, rss;
 };

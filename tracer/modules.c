@@ -320,10 +320,13 @@ int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret)
 	while (getline(&line, &cap, f) > 0) {
 		if (!parse_line(line, &m) || m.perms[2] != 'x' || strcmp(m.path, "[vsyscall]") == 0)
 			continue;
+		/* The kernel's page for probes comes with the first one that is hit. */
+		if (strcmp(m.path, "[uprobes]") == 0)
+			continue;
 		/* As the kernel counts: code that can be written is data to it. */
 		if (m.perms[1] != 'w')
 			ret->exec_pages += (m.end - m.start) / 4096;
-		if (ret->n < TABLE_RANGES && strcmp(m.path, "[uprobes]") != 0)
+		if (ret->n < TABLE_RANGES)
 			add_range(ms, pid, &m, ret);
 	}
 	if (ret->n == 0)

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "tracer/idmap.h"
 #include "tracer/order.h"
+#include "tracer/pressure.h"
 #include "tracer/processes.h"
 #include "tracer/ring.h"
 
@@ -18,8 +19,9 @@
 /* How often the rings are looked at when nobody wakes us: BPF wakes at a quarter. */
 #define TICK_MS 2
 #define FLUSH_NS NS_PER_S
-/* Read of one ring before the next one has its turn. */
-#define PASS_BYTES (1 << 20)
+/* Read of one ring before the next one has its turn, and the fill of all is looked at: some
+ * captures, each of which takes longer to unwind than to send. */
+#define PASS_BYTES (64 << 10)
 
 #define READER_NICE (-15)
 
@@ -29,16 +31,17 @@ struct ring_state {
 	int64_t mark_ns;
 	int64_t received;
 	int64_t fill_peak;
-	int64_t paused_ns;
 };
 
 struct reader {
 	struct reader_opts opts;
 	int cpus, epoll_fd, stop_fd;
 	bool has_thread, is_stopping, has_aborted;
+	bool has_more; /* some ring was not read to its end */
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what reader_stats reads */
 	struct ring_state *rings;
+	struct pressure *pressure; /* NULL: losing is allowed */
 	struct order *order;
 	struct live *live;
 	struct stacks *stacks;
@@ -129,7 +132,7 @@ static void on_call(struct reader *r, int cpu, const struct record_call *c)
 		.tid = c->tid,
 		.address = c->address,
 		.size = c->size,
-		.stack = stacks_resolve(r->stacks, c->stack),
+		.stack = stacks_refer(r->stacks, c->stack),
 		.function = c->function,
 		.kind = c->kind,
 		.flags = c->flags,
@@ -215,6 +218,7 @@ static void read_ring(struct reader *r, int cpu)
 	while (ring->at - start < PASS_BYTES && (record = ring_next(ring, &len)) != NULL)
 		on_record(r, cpu, record);
 	ring_release(ring);
+	r->has_more |= ring->at - start >= PASS_BYTES;
 	if (ring->at < st->mark_at)
 		return; /* the old mark is not reached: a record before it is being written */
 	order_mark(r->order, cpu, st->mark_ns);
@@ -229,56 +233,19 @@ static void read_all(struct reader *r)
 	struct event ev;
 
 	(void)pthread_mutex_lock(&r->lock);
+	r->has_more = false;
 	for (int i = 0; i < r->cpus; i++)
 		read_ring(r, i);
 	tell_stacks(r);
-	while (order_pop(r->order, &ev))
+	while (order_pop(r->order, &ev)) {
+		ev.stack = stacks_resolve(r->stacks, ev.stack);
 		deliver(r, &ev);
+	}
 	(void)pthread_mutex_unlock(&r->lock);
 }
 
 /* -- pressure ------------------------------------------------------------------------------------
  */
-
-static int fullest(struct reader *r, uint64_t *ret_fill)
-{
-	int at = 0;
-
-	*ret_fill = 0;
-	for (int i = 0; i < r->cpus; i++) {
-		const struct ring *ring = kernel_ring(r->opts.kernel, i);
-		uint64_t fill = ring_produced(ring) - ring->at;
-
-		if (fill > *ret_fill) {
-			*ret_fill = fill;
-			at = i;
-		}
-	}
-	return at;
-}
-
-/* A ring half full: the workload is frozen, which neither shells nor parents see, until all rings
- * are nearly empty. */
-static void relieve(struct reader *r)
-{
-	size_t size = kernel_ring(r->opts.kernel, 0)->size;
-	int64_t start = clock_mono_ns();
-	uint64_t fill;
-	int ring = fullest(r, &fill);
-
-	if (fill <= size / 2 || r->opts.policy != POLICY_PAUSE ||
-	    cgroup_write(r->opts.cg, "cgroup.freeze", "1") < 0)
-		return;
-	for (int i = 0; i < 1000 && fill > size / 8; i++) {
-		read_all(r);
-		kernel_beat(r->opts.kernel, clock_mono_ns());
-		(void)fullest(r, &fill);
-	}
-	(void)cgroup_write(r->opts.cg, "cgroup.freeze", "0");
-	r->totals.pauses++;
-	r->totals.paused_ns += clock_mono_ns() - start;
-	r->rings[ring].paused_ns += clock_mono_ns() - start;
-}
 
 static void check_abort(struct reader *r)
 {
@@ -306,8 +273,9 @@ static void tick(struct reader *r)
 	}
 	kernel_beat(r->opts.kernel, now);
 	n = kernel_stopped(r->opts.kernel, list, ARRAY_SIZE(list));
-	relieve(r);
 	read_all(r);
+	if (r->pressure)
+		pressure_relieve(r->pressure);
 	r->totals.continued += kernel_continue(r->opts.kernel, list, n);
 	check_abort(r);
 	if (now - r->flushed_ns >= FLUSH_NS) {
@@ -327,7 +295,7 @@ static void *run(void *arg)
 	while (!__atomic_load_n(&r->is_stopping, __ATOMIC_ACQUIRE)) {
 		struct epoll_event ev[8];
 
-		(void)epoll_wait(r->epoll_fd, ev, ARRAY_SIZE(ev), TICK_MS);
+		(void)epoll_wait(r->epoll_fd, ev, ARRAY_SIZE(ev), r->has_more ? 0 : TICK_MS);
 		tick(r);
 	}
 	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
@@ -346,8 +314,14 @@ static int watch(struct reader *r, int fd, struct err *err)
 
 int reader_start(struct reader *r, int64_t t0_mono_ns, struct err *err)
 {
+	int ret = 0;
+
 	processes_start(r->processes, t0_mono_ns);
 	kernel_beat(r->opts.kernel, clock_mono_ns());
+	if (r->opts.policy == POLICY_PAUSE)
+		ret = pressure_start(&r->pressure, r->opts.kernel, r->opts.cg, err);
+	if (ret < 0)
+		return ret;
 	if (pthread_create(&r->thread, NULL, run, r) != 0)
 		return err_errno(err, -EAGAIN, "cannot start the tracer");
 	r->has_thread = true;
@@ -379,7 +353,8 @@ static void settle(struct reader *r)
 
 void reader_stop(struct reader *r)
 {
-	uint64_t fill, one = 1;
+	struct pressure_totals pauses;
+	uint64_t one = 1;
 
 	if (!r || !r->has_thread)
 		return;
@@ -387,10 +362,12 @@ void reader_stop(struct reader *r)
 	(void)!write(r->stop_fd, &one, sizeof(one));
 	(void)pthread_join(r->thread, NULL);
 	r->has_thread = false;
-	do {
+	pauses = pressure_stop(TAKE_PTR(r->pressure));
+	r->totals.pauses = pauses.pauses;
+	r->totals.paused_ns = pauses.paused_ns;
+	do
 		read_all(r);
-		(void)fullest(r, &fill);
-	} while (fill > 0);
+	while (pressure_fill(r->opts.kernel) > 0);
 	for (int i = 0; i < r->cpus; i++)
 		order_mark(r->order, i, INT64_MAX);
 	read_all(r);
@@ -461,6 +438,7 @@ int reader_stats(struct reader *r, struct tracer_stat *ret, int max)
 {
 	struct rusage ru;
 	int n = MIN(max, r->cpus);
+	struct pressure_totals pauses = pressure_totals(r->pressure);
 
 	(void)getrusage(RUSAGE_SELF, &ru);
 	(void)pthread_mutex_lock(&r->lock);
@@ -473,7 +451,7 @@ int reader_stats(struct reader *r, struct tracer_stat *ret, int max)
 			.written = (int64_t)kernel_cpu(r->opts.kernel, i)->seq,
 			.read = st->received,
 			.fill_peak = st->fill_peak,
-			.paused_ns = st->paused_ns,
+			.paused_ns = pauses.paused_ns,
 			.backlog = order_backlog(r->order),
 			.rss = ru.ru_maxrss * INT64_C(1024),
 		};

@@ -42,6 +42,11 @@ uint64_t ring_produced(const struct ring *r)
 	return __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);
 }
 
+uint64_t ring_consumed(const struct ring *r)
+{
+	return __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE);
+}
+
 const void *ring_next(struct ring *r, uint32_t *ret_len)
 {
 	while (r->at < ring_produced(r)) {

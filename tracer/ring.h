@@ -26,5 +26,6 @@ const void *ring_next(struct ring *r, uint32_t *ret_len);
 /* What ring_next has returned so far may be overwritten. */
 void ring_release(struct ring *r);
 
-/* The position up to which records have been reserved. */
+/* The positions up to which records have been reserved, and released. Any thread. */
 uint64_t ring_produced(const struct ring *r);
+uint64_t ring_consumed(const struct ring *r);

@@ -8,6 +8,9 @@
 /* Captures that are being received: one per CPU at a time, some more where programs interleave. */
 #define PENDING_MAX 64
 
+/* A reference that is the stack's id already. */
+#define RESOLVED (1u << 31)
+
 struct pending {
 	uint64_t id; /* 0 = free */
 	struct record_chain head;
@@ -37,9 +40,11 @@ struct stacks {
 	struct frame_ref *frames;
 	size_t n_frames, cap_frames;
 	struct idmap by_content; /* hash → stack id; probed on collision by hash + 1 */
-	struct idmap by_id;      /* the kernel side's id → stack id */
-	struct idmap taught;     /* ROW_KEY */
-	struct idmap processes;  /* pid → struct process, owned */
+	struct idmap by_id;      /* the kernel side's id of a chain → reference */
+	uint32_t *chains;        /* stack ids by reference - 1; 0 = not read yet */
+	size_t n_chains, cap_chains;
+	struct idmap taught;    /* ROW_KEY */
+	struct idmap processes; /* pid → struct process, owned */
 	struct pending pending[PENDING_MAX];
 	size_t next_pending;
 	struct frame_ref *scratch; /* UNWIND_FRAMES_MAX */
@@ -118,17 +123,38 @@ static void set_frame(struct frame_ref *f, uint64_t key)
 	f->offset = key & ((UINT64_C(1) << 48) - 1);
 }
 
+/* The reference of a chain, read or not; 0 = no memory. */
+static uint32_t chain_get(struct stacks *s, uint64_t id)
+{
+	const uint64_t *known = idmap_find(&s->by_id, id);
+
+	if (known)
+		return (uint32_t)*known;
+	if (s->n_chains == s->cap_chains) {
+		size_t cap = s->cap_chains ? 2 * s->cap_chains : 1024;
+		uint32_t *grown = realloc(s->chains, cap * sizeof(*grown));
+
+		if (!grown)
+			return 0;
+		s->chains = grown;
+		s->cap_chains = cap;
+	}
+	if (idmap_put(&s->by_id, id, s->n_chains + 1) < 0)
+		return 0;
+	s->chains[s->n_chains++] = 0;
+	return (uint32_t)s->n_chains;
+}
+
 void stacks_chain(struct stacks *s, const struct record_chain *c)
 {
 	uint32_t depth = MIN(c->depth, UNWIND_FRAMES_MAX);
-	uint32_t id;
+	uint32_t at = chain_get(s, c->id);
 
 	s->totals.chains++;
 	for (uint32_t i = 0; i < depth; i++)
 		set_frame(&s->scratch[i], c->pcs[i]);
-	id = intern(s, s->scratch, depth, c->quality);
-	if (id)
-		(void)idmap_put(&s->by_id, c->id, id); /* forgotten: stack not known */
+	if (at) /* else forgotten: stack not known */
+		s->chains[at - 1] = intern(s, s->scratch, depth, c->quality);
 }
 
 /* -- processes and their code --------------------------------------------------------------------
@@ -160,18 +186,6 @@ void stacks_exit(struct stacks *s, uint32_t pid)
 		return;
 	free((struct process *)(uintptr_t)*known);
 	*known = 0;
-}
-
-void stacks_process(struct stacks *s, uint32_t pid, uint32_t ppid)
-{
-	struct process *p = process_get(s, pid), *parent = ppid ? process_get(s, ppid) : NULL;
-
-	if (!p)
-		return;
-	p->ppid = ppid;
-	p->has_table = parent && parent->has_table;
-	if (p->has_table)
-		p->table = parent->table;
 }
 
 void stacks_maps(struct stacks *s, const struct record_maps *m)
@@ -207,6 +221,21 @@ static struct process *look_up(struct stacks *s, uint32_t pid, bool is_stale)
 	if (p->has_table)
 		(void)kernel_set_table(s->kernel, pid, &p->table);
 	return p;
+}
+
+void stacks_process(struct stacks *s, uint32_t pid, uint32_t ppid)
+{
+	struct process *p = process_get(s, pid), *parent = ppid ? process_get(s, ppid) : NULL;
+
+	if (!p)
+		return;
+	/* A child may end before anybody can look at it; its code is where its parent has it. */
+	if (parent)
+		(void)look_up(s, ppid, false);
+	p->ppid = ppid;
+	p->has_table = parent && parent->has_table;
+	if (p->has_table)
+		p->table = parent->table;
 }
 
 /* -- captures ------------------------------------------------------------------------------------
@@ -312,22 +341,26 @@ static uint32_t unwind_pending(struct stacks *s, struct pending *p)
 	return intern(s, s->scratch, depth + n, quality);
 }
 
-uint32_t stacks_resolve(struct stacks *s, uint64_t id)
+uint32_t stacks_refer(struct stacks *s, uint64_t id)
 {
 	struct pending *p;
 	uint32_t ret;
-	uint64_t *known;
 
 	if (!id)
 		return 0;
 	p = find_pending(s, id);
-	if (p) {
-		ret = unwind_pending(s, p);
-		p->id = 0;
-		return ret;
-	}
-	known = idmap_find(&s->by_id, id);
-	return known ? (uint32_t)*known : 0;
+	if (!p)
+		return chain_get(s, id);
+	ret = unwind_pending(s, p);
+	p->id = 0;
+	return ret ? ret | RESOLVED : 0;
+}
+
+uint32_t stacks_resolve(struct stacks *s, uint32_t reference)
+{
+	if (reference & RESOLVED)
+		return reference & ~RESOLVED;
+	return reference ? s->chains[reference - 1] : 0;
 }
 
 /* -- the object ----------------------------------------------------------------------------------
@@ -361,6 +394,7 @@ void stacks_free(struct stacks *s)
 	idmap_done(&s->by_id);
 	idmap_done(&s->taught);
 	idmap_done(&s->processes);
+	free(s->chains);
 	free(s->scratch);
 	free(s->frames);
 	free(s->rows);

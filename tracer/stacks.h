@@ -32,8 +32,15 @@ void stacks_bytes(struct stacks *s, const struct record_bytes *b);
 void stacks_process(struct stacks *s, uint32_t pid, uint32_t ppid);
 void stacks_exit(struct stacks *s, uint32_t pid);
 
-/* The id of the stack that the kernel side calls id; 0 = not known. A capture is unwound now. */
-uint32_t stacks_resolve(struct stacks *s, uint64_t id);
+/*
+ * What stands for the stack that the kernel side calls id until the event is delivered; 0 = none.
+ * A capture is unwound now. A chain may still lie unread in another CPU's ring: it was sent
+ * before the event, so it has been read when all rings have been read up to the event's time.
+ */
+uint32_t stacks_refer(struct stacks *s, uint64_t id);
+
+/* The id of the stack, then; 0 = not known. */
+uint32_t stacks_resolve(struct stacks *s, uint32_t reference);
 
 /* Stacks 1 … n; their frames. */
 size_t stacks_count(const struct stacks *s);

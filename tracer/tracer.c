@@ -29,7 +29,8 @@ struct tracer {
 	struct reader *reader;
 	struct result *result;
 	int64_t t0_mono_ns;
-	int64_t trap_ns; /* measured cost of one hit without a program's work; -1 = not known */
+	struct rlimit files; /* as they were, and are for the workload */
+	int64_t trap_ns;     /* measured cost of one hit without a program's work; -1 = not known */
 	bool has_stopped;
 };
 
@@ -48,17 +49,15 @@ static size_t ring_bytes(const struct tracer_opts *opts)
 static int load(struct tracer *t, struct err *err)
 {
 	struct kernel_opts ko = {.ring_bytes = ring_bytes(&t->opts), .policy = t->opts.policy};
-	struct rlimit files;
+	struct rlimit files = t->files;
 	struct stat st;
 
 	if (fstat(t->opts.cg->dirfd, &st) < 0)
 		return err_errno(err, -errno, "cannot look at %s", t->opts.cg->path);
 	ko.cgroup_id = st.st_ino; /* a cgroup's id is its directory's inode number */
 	/* A descriptor for every file that the workload maps. */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
 	return kernel_load(&t->kernel, &ko, err);
 }
 
@@ -138,6 +137,7 @@ int tracer_new(struct tracer **ret, const struct tracer_opts *opts, struct err *
 	if (!t)
 		return err_errno(err, -ENOMEM, "cannot start the tracer");
 	t->opts = *opts;
+	(void)getrlimit(RLIMIT_NOFILE, &t->files);
 	r = set_up(t, err);
 	if (r < 0) {
 		tracer_free(t);
@@ -149,6 +149,7 @@ int tracer_new(struct tracer **ret, const struct tracer_opts *opts, struct err *
 
 int tracer_enter(const struct tracer *t)
 {
+	(void)setrlimit(RLIMIT_NOFILE, &t->files);
 	return private_enter(t->private);
 }
 
@@ -214,5 +215,6 @@ void tracer_free(struct tracer *t)
 	gate_free(t->gate);
 	private_free(t->private);
 	modules_free(t->modules);
+	(void)setrlimit(RLIMIT_NOFILE, &t->files); /* later runs are children of ours too */
 	free(t);
 }

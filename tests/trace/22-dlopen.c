@@ -14,7 +14,8 @@
  * IGNORE alloc libc.so.6
  * IGNORE alloc libdl
  * IGNORE mmap libc.so.6
- * UNKNOWN *
+ * ALLOW free free ?
+ * UNKNOWN x *
  * NOORACLE
  */
 #include "trace.h"
