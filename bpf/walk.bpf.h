@@ -217,7 +217,6 @@ static long send_chunk(u32 i __attribute__((unused)), struct capture_ctx *c)
 {
 	u64 len = CAPTURE_CHUNK - (c->at & (CAPTURE_CHUNK - 1)); /* to the end of the page */
 	struct record_bytes *b;
-	bool is_read;
 
 	/* The rest is for events. */
 	if (c->at >= c->end || bpf_ringbuf_query(c->ring, BPF_RB_AVAIL_DATA) > ring_bytes / 8 * 7)
@@ -233,9 +232,7 @@ static long send_chunk(u32 i __attribute__((unused)), struct capture_ctx *c)
 	b->len = len;
 	b->id = c->id;
 	b->address = c->at;
-	is_read = bpf_probe_read_user(b->bytes, len, (void *)c->at) == 0 ||
-		  bpf_copy_from_user(b->bytes, len, (void *)c->at) == 0;
-	if (!is_read) {
+	if (bpf_probe_read_user(b->bytes, len, (void *)c->at) < 0) {
 		bpf_ringbuf_discard(b, BPF_RB_NO_WAKEUP);
 		return 1;
 	}

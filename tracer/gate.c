@@ -3,6 +3,7 @@
 #include "tracer/discover.h"
 #include "tracer/elf.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -130,8 +131,9 @@ static void answer(struct gate *g, const struct fanotify_event_metadata *ev)
 		return;
 	path_of(ev->fd, path, sizeof(path));
 	(void)gate_probe(g, ev->fd, path, false, &err); /* its failure is in the coverage */
-	/* Not asked again, until somebody writes to it. */
-	(void)fanotify_mark(g->fan_fd, FAN_MARK_ADD | FAN_MARK_IGNORED_MASK, WATCHED, ev->fd, NULL);
+	/* Not asked again, until somebody writes to it, or the kernel needs the inode's memory. */
+	(void)fanotify_mark(g->fan_fd, FAN_MARK_ADD | FAN_MARK_IGNORED_MASK | FAN_MARK_EVICTABLE,
+			    WATCHED, ev->fd, NULL);
 	(void)!write(g->fan_fd, &response, sizeof(response));
 	close(ev->fd);
 }
@@ -175,7 +177,7 @@ int gate_open(struct gate **ret, struct kernel *k, struct modules *ms, struct er
 	g->stop_fd = eventfd(0, EFD_CLOEXEC);
 	g->fan_fd = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC | FAN_UNLIMITED_QUEUE |
 					  FAN_UNLIMITED_MARKS,
-				  O_RDONLY | O_LARGEFILE | O_CLOEXEC);
+				  O_RDONLY | O_LARGEFILE | O_CLOEXEC | O_NOATIME);
 	if (g->fan_fd < 0 || g->stop_fd < 0) {
 		(void)err_errno(err, -errno, "cannot watch what the workload opens");
 		gate_close(g);
@@ -233,7 +235,8 @@ static bool holds_files(const char *path)
 	}
 }
 
-int gate_watch(struct gate *g, pid_t pid, struct err *err)
+/* How many mounts are watched now; those that already are stay so. */
+static int watch_mounts(struct gate *g, pid_t pid)
 {
 	_cleanup_fclose_ FILE *f = NULL;
 	_cleanup_free_ char *line = NULL;
@@ -252,12 +255,76 @@ int gate_watch(struct gate *g, pid_t pid, struct err *err)
 						       WATCHED, AT_FDCWD, path) == 0)
 			n++;
 	}
-	if (n == 0)
+	return n;
+}
+
+int gate_watch(struct gate *g, pid_t pid, struct err *err)
+{
+	if (watch_mounts(g, pid) == 0)
 		return err_errno(err, -errno, "cannot watch what the workload opens");
 	if (pthread_create(&g->thread, NULL, run, g) != 0)
 		return err_errno(err, -EAGAIN, "cannot start the tracer");
 	g->has_thread = true;
 	return 0;
+}
+
+static bool is_in_our_namespace(pid_t pid)
+{
+	struct stat ours, its;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	return stat(path, &its) < 0 || stat("/proc/self/ns/mnt", &ours) < 0 ||
+	       its.st_ino == ours.st_ino;
+}
+
+static bool came_through(struct gate *g, pid_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	struct module_file *m;
+	char link[64], path[4096];
+	bool is_probed;
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	fd = open(link, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true; /* it has ended */
+	path_of(fd, path, sizeof(path));
+	(void)pthread_mutex_lock(&g->lock);
+	m = modules_add(g->modules, fd, path, false);
+	is_probed = !m || m->is_probed;
+	(void)pthread_mutex_unlock(&g->lock);
+	return is_probed;
+}
+
+static void probe_mapped(struct gate *g, pid_t pid)
+{
+	char path[4096], dir[64];
+	struct dirent *d;
+	struct err err;
+	DIR *maps;
+
+	(void)snprintf(dir, sizeof(dir), "/proc/%d/map_files", pid);
+	maps = opendir(dir);
+	while (maps && (d = readdir(maps)) != NULL) {
+		_cleanup_close_ int fd =
+			openat(dirfd(maps), d->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+		if (fd < 0)
+			continue;
+		path_of(fd, path, sizeof(path));
+		(void)gate_probe(g, fd, path, false, &err); /* its failure is in the coverage */
+	}
+	if (maps)
+		(void)closedir(maps);
+}
+
+void gate_follow(struct gate *g, pid_t pid)
+{
+	if (came_through(g, pid) || is_in_our_namespace(pid))
+		return;
+	(void)watch_mounts(g, pid);
+	probe_mapped(g, pid);
 }
 
 void gate_close(struct gate *g)

@@ -21,6 +21,13 @@ int gate_open(struct gate **ret, struct kernel *k, struct modules *ms, struct er
 /* Watches the mounts of that process's namespace, which must not be ours. */
 int gate_watch(struct gate *g, pid_t pid, struct err *err);
 
+/*
+ * A process has executed a program. Where its file did not come through the gate, from a mount or
+ * a mount namespace that the workload has made, the mounts of its namespace are watched from now
+ * on, and what it has mapped is probed late. The reader's thread.
+ */
+void gate_follow(struct gate *g, pid_t pid);
+
 /* Lets go of everybody and ends the thread; NULL allowed. */
 void gate_close(struct gate *g);
 

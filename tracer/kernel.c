@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
@@ -501,27 +502,35 @@ static void close_links(struct kernel *k)
 	k->n_links = 0;
 }
 
-static bool is_link(const struct kernel *k, int fd)
+/* Of the links and the parent's pipe, the lowest that is not below from. */
+static int lowest_kept(const struct kernel *k, int parent_fd, int from)
 {
+	int least = parent_fd >= from ? parent_fd : INT_MAX;
+
 	for (size_t i = 0; i < k->n_links; i++) {
-		if (k->links[i] == fd)
-			return true;
+		if (k->links[i] >= from && k->links[i] < least)
+			least = k->links[i];
 	}
-	return false;
+	return least;
 }
 
 /* Holds the links, and nothing else that somebody could wait for, until the parent has closed
  * its own; the grace periods are then spent here. */
 static _Noreturn void hold_links(const struct kernel *k, int parent_fd)
 {
-	int max = (int)sysconf(_SC_OPEN_MAX);
+	unsigned from = 0;
 	char byte;
 
 	(void)setsid();
-	for (int fd = 0; fd < max; fd++) {
-		if (fd != parent_fd && !is_link(k, fd))
-			close(fd);
+	/* The limit of descriptors may be a billion: those in use are few. */
+	for (int left = (int)k->n_links + 1; left > 0; left--) {
+		unsigned keep = (unsigned)lowest_kept(k, parent_fd, (int)from);
+
+		if (keep > from)
+			(void)close_range(from, keep - 1, 0);
+		from = keep + 1;
 	}
+	(void)close_range(from, ~0U, 0);
 	(void)!read(parent_fd, &byte, 1);
 	_exit(0);
 }

@@ -108,7 +108,8 @@ bool order_pop(struct order *o, struct event *ret)
 		    (!first || is_before(&q->ev[q->head], &first->ev[first->head])))
 			first = q;
 	}
-	if (!first || first->ev[first->head].t_ns > mark_ns)
+	/* What is yet to come may bear the mark's own time. */
+	if (!first || (first->ev[first->head].t_ns >= mark_ns && mark_ns < INT64_MAX))
 		return false;
 	*ret = first->ev[first->head++];
 	if (first->head == first->tail)

@@ -19,7 +19,7 @@ void order_free(struct order *o); /* NULL allowed */
 /* 0 or -ENOMEM: the event is lost. */
 int order_push(struct order *o, int ring, const struct event *ev);
 
-/* From now on, events of that ring are later than t_ns. INT64_MAX: it has ended. */
+/* From now on, events of that ring are not older than t_ns. INT64_MAX: it has ended. */
 void order_mark(struct order *o, int ring, int64_t t_ns);
 
 /* The next event in order of time, releases before acquisitions of the same instant; false when

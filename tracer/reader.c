@@ -159,6 +159,8 @@ static void on_process(struct reader *r, int cpu, const struct record_process *p
 	if (p->kind != EVENT_EXIT)
 		stacks_process(r->stacks, p->pid, p->kind == EVENT_FORK ? p->ppid : 0);
 	processes_note(r->processes, p);
+	if (p->kind == EVENT_EXEC && r->opts.gate)
+		gate_follow(r->opts.gate, (pid_t)p->pid);
 	if (order_push(r->order, cpu, &ev) < 0)
 		r->rings[cpu].received--;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "tracer/gate.h"
 #include "tracer/live.h"
 #include "tracer/stacks.h"
 #include "tracer/tracer.h"
@@ -14,6 +15,7 @@ struct reader;
 struct reader_opts {
 	struct kernel *kernel;
 	struct modules *modules;
+	struct gate *gate;       /* told of programs executed; NULL allowed */
 	const struct cgroup *cg; /* frozen while a ring is emptied */
 	const struct trace_sink *sink;
 	enum trace_policy policy;

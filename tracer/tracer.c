@@ -125,6 +125,7 @@ static int set_up(struct tracer *t, struct err *err)
 		kernel_cpu(t->kernel, i)->outside = 0; /* that was us */
 	ro.kernel = t->kernel;
 	ro.modules = t->modules;
+	ro.gate = t->gate;
 	tell_functions(t);
 	return reader_new(&t->reader, &ro, err);
 }

@@ -118,7 +118,9 @@ for program in 02-realloc-null 04-realloc-fail 05-realloc-move 06-realloc-race 0
 	10-calloc 11-zero 12-failed 13-first-free 14-free-elsewhere 19-coroutine 26-signal \
 	30-mmap 30-huge 15-fork 16-vfork 07-new 30-delete; do
 	beside o.$program "$programs/$program"
-	t "$program: event for event" same o.$program
+	# A signal may come in the kernel's own trampoline: a stack through it ends there, as cut.
+	[ $program = 26-signal ] && least="--min-equal 0.999" || least=
+	t "$program: event for event" same o.$program $least
 done
 beside o.fork "$programs/storm" -p 5 -t 3 -n 503
 t "processes and threads: event for event" same o.fork
