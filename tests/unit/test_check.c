@@ -251,36 +251,6 @@ static void in_a_thread(void **state)
 	expect_noticed();
 }
 
-/* The first frame's call is the last instruction of its function; the next one has other rules,
- * and a return address in it is the end. */
-void no_way_on(void);
-__asm__(".text\n.type last_call, @function\nlast_call:\n.cfi_startproc\n"
-	"push %rbx\n.cfi_def_cfa_offset 16\ncall *%rdi\n.cfi_endproc\n"
-	".size last_call, .-last_call\n"
-	".globl no_way_on\n.type no_way_on, @function\nno_way_on:\n.cfi_startproc\n"
-	".cfi_undefined rip\nnop\nnop\n.cfi_endproc\n.size no_way_on, .-no_way_on\n");
-
-static void call_at_the_end_of_a_function(void **state)
-{
-	const uint64_t words[] = {0, (uint64_t)no_way_on + 1};
-	struct capture *c = &own_shot.capture;
-
-	(void)state;
-	*c = (struct capture){.ip = (uint64_t)no_way_on,
-			      .rsp = 0x1000,
-			      .base = 0x1000,
-			      .bytes = (const uint8_t *)words,
-			      .len = sizeof(words)};
-	frames[0] = ref_of(c->ip);
-	frames[1] = frames[2] = ref_of(words[1]);
-	n_frames = 2;
-	assert_int_equal(verdict(), CHECK_EQUAL);
-	n_frames = 3;
-	assert_int_equal(verdict(), CHECK_DIFFERENT);
-	n_frames = 1;
-	assert_int_equal(verdict(), CHECK_DIFFERENT);
-}
-
 /* -- signals -------------------------------------------------------------------------------- */
 
 /* The interrupted instruction is the first of its function: the byte before it is another's. */
@@ -450,9 +420,11 @@ static void file_that_cannot_be_read(void **state)
 
 /* int call_by_rbx(int (*fn)(void)): its CFA is in rbx. */
 int call_by_rbx(int (*fn)(void));
+void after_call(void);
 __asm__(".text\n.globl call_by_rbx\n.type call_by_rbx, @function\ncall_by_rbx:\n.cfi_startproc\n"
 	"push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset rbx, -16\nmov %rsp, %rbx\n"
-	".cfi_def_cfa_register rbx\nand $-256, %rsp\ncall *%rdi\nmov %rbx, %rsp\n"
+	".cfi_def_cfa_register rbx\nand $-256, %rsp\ncall *%rdi\n"
+	".globl after_call\nafter_call:\nmov %rbx, %rsp\n"
 	".cfi_def_cfa_register rsp\npop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n"
 	".size call_by_rbx, .-call_by_rbx\n");
 
@@ -461,18 +433,91 @@ static int recurse_some(void)
 	return recurse(3);
 }
 
+/* The first frame's call is the last instruction of its function; the next one has other rules,
+ * and a return address in it is the end. */
+void no_way_on(void);
+__asm__(".text\n.type last_call, @function\nlast_call:\n.cfi_startproc\n"
+	"push %rbx\n.cfi_def_cfa_offset 16\ncall *%rdi\n.cfi_endproc\n"
+	".size last_call, .-last_call\n"
+	".globl no_way_on\n.type no_way_on, @function\nno_way_on:\n.cfi_startproc\n"
+	".cfi_undefined rip\nnop\nnop\n.cfi_endproc\n.size no_way_on, .-no_way_on\n");
+
+/* A stack by hand: the frame that the return address ip is in, then the first one. */
+static void make_capture(uint64_t ip, const uint64_t *words, size_t n)
+{
+	own_shot.capture = (struct capture){.ip = ip,
+					    .rsp = 0x1000,
+					    .base = 0x1000,
+					    .bytes = (const uint8_t *)words,
+					    .len = n * sizeof(*words)};
+	frames[0] = ref_of(ip);
+	frames[1] = frames[2] = ref_of((uint64_t)no_way_on + 1);
+	n_frames = 2;
+}
+
 /* libdwfl 0.188 loses rbx on the way where a function does not save it. */
 static void frame_by_rbx(void **state)
 {
+	const uint64_t words[] = {0, 0, 0, (uint64_t)no_way_on + 1};
+	struct capture *c = &own_shot.capture;
+
 	(void)state;
-	call_by_rbx(own_snap);
-	take_truth();
-	assert_int_not_equal(verdict(), CHECK_DIFFERENT);
 	call_by_rbx(recurse_some);
 	take_truth();
 	assert_int_not_equal(verdict(), CHECK_DIFFERENT);
 	frames[1].offset++;
 	assert_int_equal(verdict(), CHECK_DIFFERENT);
+
+	make_capture((uint64_t)after_call, words, ARRAY_SIZE(words));
+	c->rbx = c->base + 16;
+	c->has_registers = true;
+	assert_int_equal(verdict(), CHECK_EQUAL);
+	c->has_registers = false;
+	assert_int_equal(verdict(), CHECK_UNDECIDED);
+}
+
+static void call_at_the_end_of_a_function(void **state)
+{
+	const uint64_t words[] = {0, (uint64_t)no_way_on + 1};
+
+	(void)state;
+	make_capture((uint64_t)no_way_on, words, ARRAY_SIZE(words));
+	assert_int_equal(verdict(), CHECK_EQUAL);
+	n_frames = 3;
+	assert_int_equal(verdict(), CHECK_DIFFERENT);
+	n_frames = 1;
+	assert_int_equal(verdict(), CHECK_DIFFERENT);
+}
+
+void without_rules(void);
+__asm__(".text\n.globl without_rules\n.type without_rules, @function\nwithout_rules:\n"
+	"nop\nret\n.size without_rules, .-without_rules\n");
+
+/* A guess by rbp would find another frame than expected. */
+static void code_without_rules(void **state)
+{
+	const uint64_t words[] = {0, 0, 0, (uint64_t)without_rules + 1};
+	struct capture *c = &own_shot.capture;
+
+	(void)state;
+	make_capture((uint64_t)without_rules + 1, words, ARRAY_SIZE(words));
+	c->rbp = c->base + 16;
+	assert_int_equal(verdict(), CHECK_UNDECIDED);
+}
+
+/* A return address of 0 ends a stack as well; whether one that libdwfl cannot find is 0 is not
+ * known. */
+static void return_address_of_zero(void **state)
+{
+	const uint64_t words[] = {0, 0};
+
+	(void)state;
+	make_capture((uint64_t)no_way_on, words, ARRAY_SIZE(words));
+	assert_int_equal(verdict(), CHECK_UNDECIDED); /* one frame too many */
+	n_frames = 1;
+	assert_int_equal(verdict(), CHECK_EQUAL);
+	own_shot.capture.len -= 8;
+	assert_int_equal(verdict(), CHECK_UNDECIDED);
 }
 
 /* -- many processes, many files ------------------------------------------------------------------
@@ -488,7 +533,7 @@ static void many_processes(void **state)
 	recurse(3);
 	take_truth();
 	for (uint64_t round = 0; round < 40; round++) {
-		uint64_t by = (round % 7 << 30) - (3 << 30);
+		uint64_t by = (round % 7 - 3) << 30;
 		_cleanup_free_ uint64_t *words = malloc(own_shot.capture.len);
 
 		c = own_shot.capture;
@@ -554,13 +599,15 @@ int main(void)
 		cmocka_unit_test(overaligned_frames),
 		cmocka_unit_test(callback_of_libc),
 		cmocka_unit_test(in_a_thread),
-		cmocka_unit_test(call_at_the_end_of_a_function),
 		cmocka_unit_test(in_a_signal_handler),
 		cmocka_unit_test(in_the_vdso),
 		cmocka_unit_test(bytes_that_end),
 		cmocka_unit_test(other_qualities),
 		cmocka_unit_test(file_that_cannot_be_read),
 		cmocka_unit_test(frame_by_rbx),
+		cmocka_unit_test(call_at_the_end_of_a_function),
+		cmocka_unit_test(code_without_rules),
+		cmocka_unit_test(return_address_of_zero),
 		cmocka_unit_test(many_processes),
 		cmocka_unit_test(many_files),
 	};
