@@ -15,6 +15,7 @@
 
 #include "base/fmt.h"
 #include "base/num.h"
+#include "cgroup/can_trace.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/zswap.h"
 
@@ -57,7 +58,8 @@ struct probe {
 	const struct root *root;
 	struct cgroup_tree tree;
 	bool has_tree;
-	bool has_memory; /* the controller is on v2 */
+	bool has_memory;     /* the controller is on v2 */
+	bool may_make_group; /* somewhere, with the controller or without */
 };
 
 static struct feature *set(struct probe *p, enum feature_id id, enum feature_state state,
@@ -190,6 +192,7 @@ static void probe_create(struct probe *p)
 
 		if (!may)
 			code = fd < 0 ? -fd : errno;
+		p->may_make_group |= may;
 		if (may && (!p->has_memory || passes_memory(fd))) {
 			(void)set(p, FEATURE_CREATE, FEATURE_YES, "in %.110s", path);
 			return;
@@ -464,6 +467,28 @@ static void probe_clone3(struct probe *p)
 			"it is moved there before it starts, by a write to cgroup.procs", "");
 }
 
+static void probe_tracer(struct probe *p)
+{
+	static const char why[] =
+		"which code allocates how much is not known then; a run works without";
+	struct can_trace can;
+
+	if (root_is_fake(p->root)) {
+		(void)set(p, FEATURE_TRACER, FEATURE_UNKNOWN, "not tried under another root");
+		return;
+	}
+	can_trace_probe(&can);
+	if (!can.is_possible)
+		explain(set(p, FEATURE_TRACER, can.lacks_rights ? FEATURE_WARN : FEATURE_NO, "%s",
+			    can.lack),
+			why, can.fix);
+	else if (!p->may_make_group)
+		explain(set(p, FEATURE_TRACER, FEATURE_NO, "no cgroup v2 that says whom to trace"),
+			why, "analyzer check --feature create says how");
+	else
+		(void)set(p, FEATURE_TRACER, FEATURE_YES, "BPF, uprobes, fanotify");
+}
+
 void features_probe(struct features *ret, const struct root *root, const char *cgpath)
 {
 	struct probe p = {.ret = ret, .root = root};
@@ -483,5 +508,5 @@ void features_probe(struct features *ret, const struct root *root, const char *c
 	probe_psi(&p);
 	probe_zswap_counters(&p);
 	probe_clone3(&p);
-	(void)set(&p, FEATURE_TRACER, FEATURE_WARN, "not part of this build");
+	probe_tracer(&p);
 }
