@@ -1,8 +1,8 @@
 # The command line of `run`: exit statuses, streams, results directory, bad input. Needs no rights
-# and no cgroup: what a baseline does anywhere.
+# and no cgroup: what a baseline does anywhere. Not traced, except where that is the subject.
 . "$(dirname "$0")/lib.sh"
 
-run() { cap "$ANALYZER" -q "$@"; }
+run() { cap "$ANALYZER" -q -t none "$@"; }
 
 # -- exit status, row by row
 run true; t "status 0" is $status 0
@@ -25,6 +25,8 @@ cap "$ANALYZER" run; t "2: no command" is $status 2
 cap "$ANALYZER" --help; t "0: --help on stdout" has out 'usage: analyzer'
 t "help is silent on stderr" lines err 0
 cap "$ANALYZER" --version; t "--version" has out '^analyzer [0-9]'
+t "--version: of its libraries too" is "$(awk '$2 ~ /^v?[0-9]/ { print $1 }' out | tr '\n' ' ')" \
+	"analyzer sqlite json-c zstd libbpf "
 cap "$ANALYZER" run --help; t "run --help" has out '--reclaimer-config FILE'
 for verb in "" run report check config list zswap; do
 	cap "$ANALYZER" $verb --help
@@ -37,18 +39,18 @@ done
 # -- streams
 head -c 300000 /dev/urandom >random
 run cat random; t "stdout is byte-identical" cmp out random
-"$ANALYZER" -q cat <random >piped 2>/dev/null; t "stdin passes" cmp piped random
+"$ANALYZER" -q -t none cat <random >piped 2>/dev/null; t "stdin passes" cmp piped random
 run --stdin random cat; t "--stdin FILE" cmp out random
 run --stdin nowhere cat; t "--stdin of a missing file: status" is $status 125
 t "--stdin of a missing file: names it" has err 'cannot open --stdin nowhere: No such file'
-"$ANALYZER" -q -n 3 sh -c 'wc -c' <random >counts 2>/dev/null
+"$ANALYZER" -q -t none -n 3 sh -c 'wc -c' <random >counts 2>/dev/null
 t "several runs read /dev/null" is "$(tr -d ' \n' <counts)" 000
 run -n 2 --stdin random sh -c 'wc -c'; t "--stdin is opened anew per run" \
 	is "$(tr -d '\n' <out)" 300000300000
-t "a verb's name as the command" is "$("$ANALYZER" -q -- echo report 2>/dev/null)" report
-t "the command keeps its options" is "$("$ANALYZER" -q echo -n -s 5 2>/dev/null)" "-s 5"
+t "a verb's name as the command" is "$("$ANALYZER" -q -t none -- echo report 2>/dev/null)" report
+t "the command keeps its options" is "$("$ANALYZER" -q -t none echo -n -s 5 2>/dev/null)" "-s 5"
 
-"$ANALYZER" -o closed true <&- >&- 2>&-; t "closed standard streams: status" is $? 0
+"$ANALYZER" -t none -o closed true <&- >&- 2>&-; t "closed standard streams: status" is $? 0
 t "closed standard streams: nothing is written into the results" is "$(sql closed 'PRAGMA integrity_check')" ok
 
 # -- results
@@ -108,7 +110,11 @@ bad "period 1e999" '-s 1e999: takes' -s 1e999
 bad "limit 12Q" '--limit 12Q: takes a size' --limit 12Q
 bad "limit 0" '--limit 0: must be more than 0' --limit 0
 bad "repeat 0" '-n 0: takes a number' -n 0
-bad "trace alloc" '-t alloc: this build has no allocation tracer' -t alloc
+bad "trace" '-t stacks: takes auto, none or alloc' -t stacks
+bad "trace policy" '--trace-policy wait: takes pause, drop or abort' --trace-policy wait
+bad "events-max 0" '--events-max 0: takes a size such as 512M' --events-max 0
+bad "events-max 10%" '--events-max 10%: takes a size' --events-max 10%
+bad "events-max 12Q" '--events-max 12Q: takes a size' --events-max 12Q
 bad "no such config" 'nowhere.json: No such file' -r nowhere.json
 bad "progress" '--progress loud: takes' --progress loud
 bad "color" '--color pink: takes' --color pink
@@ -120,7 +126,7 @@ bad "limit and -r" 'exclude each other' --limit 1M -r typo.json
 
 # -- signals sent by kill() to analyzer
 kill_run() { # SIGNAL SCRIPT: analyzer gets SIGNAL once the workload says so; status in $status
-	env --default-signal=INT,QUIT "$ANALYZER" -q -o "sig.$1" sh -c "$2" >out 2>err &
+	env --default-signal=INT,QUIT "$ANALYZER" -q -t none -o "sig.$1" sh -c "$2" >out 2>err &
 	local pid=$!
 	await out ready
 	kill "-$1" $pid
@@ -135,31 +141,36 @@ for s in INT TERM HUP QUIT; do
 done
 
 # -- signals as they were when we were started
-cap timeout -s KILL 20 env --ignore-signal=CHLD "$ANALYZER" -q sh -c 'exit 3'
+cap timeout -s KILL 20 env --ignore-signal=CHLD "$ANALYZER" -q -t none sh -c 'exit 3'
 t "started with SIGCHLD ignored" is $status 3
-cap env --ignore-signal=CHLD,PIPE "$ANALYZER" -q grep SigIgn /proc/self/status
+cap env --ignore-signal=CHLD,PIPE "$ANALYZER" -q -t none grep SigIgn /proc/self/status
 t "the workload has them ignored too" is "$((0x$(awk '{ print $2 }' out) & 0x11000))" $((0x11000))
-cap env --default-signal=CHLD,PIPE,XFSZ "$ANALYZER" -q grep SigIgn /proc/self/status
+cap env --default-signal=CHLD,PIPE,XFSZ "$ANALYZER" -q -t none grep SigIgn /proc/self/status
 t "or not" is "$((0x$(awk '{ print $2 }' out) & 0x1011000))" 0
-env --ignore-signal=HUP "$ANALYZER" -q -o nohup sh -c 'echo ready; sleep 1; exit 3' >out 2>err &
+env --ignore-signal=HUP "$ANALYZER" -q -t none -o nohup sh -c 'echo ready; sleep 1; exit 3' >out 2>err &
 pid=$!
 await out ready; kill -HUP $pid; wait $pid; status=$?
 t "nohup: SIGHUP is nothing" is $status 3
 t "nohup: no word of it" hasnt nohup/analyzer.log Hangup
-(ulimit -f 100; cap "$ANALYZER" -q -s 10ms -o fsize sh -c 'sleep 2; exit 3'; echo $status >rc)
+(ulimit -f 100; cap "$ANALYZER" -q -t none -s 10ms -o fsize sh -c 'sleep 2; exit 3'; echo $status >rc)
 t "a file size limit is a full disk: 125" is "$(cat rc)" 125
 
+# It passes a SIGTERM on as it does when the time is over.
 for i in 1 2 3 4 5 6; do
-	timeout 0.5 "$ANALYZER" -q -o "twice.$i" sh -c "trap 'sleep 0.3; exit 5' TERM
-		while :; do sleep 0.05; done" 2>"$work/.null"
+	timeout 20 "$ANALYZER" -q -t none -o "twice.$i" sh -c "trap 'sleep 0.3; exit 5' TERM
+		echo ready; while :; do sleep 0.05; done" >"ready.$i" 2>"$work/.null" &
+	pid=$!
+	await "ready.$i" ready
+	kill -TERM $pid
+	wait $pid
 done
 t "timeout(1) signals us and our group: once" is "$(for i in 1 2 3 4 5 6; do
 	sql "twice.$i" 'SELECT end_reason FROM run'; done | sort -u)" exited
-{ "$ANALYZER" -o nobody-reads sh -c 'sleep 0.3; exit 3' 2>&1 >/dev/null; echo $? >rc; } | head -n 1 >out
+{ "$ANALYZER" -t none -o nobody-reads sh -c 'sleep 0.3; exit 3' 2>&1 >/dev/null; echo $? >rc; } | head -n 1 >out
 t "stderr closed by its reader: the status stands" is "$(cat rc)" 3
 t "and the report is there" test -s nobody-reads/report.txt
 
-"$ANALYZER" -q -o closed2 cat <&- 2>"$work/.null"
+"$ANALYZER" -q -t none -o closed2 cat <&- 2>"$work/.null"
 t "the workload has closed streams closed as well" test $? != 0
 run -o file:x true; t "-o file:x is a name like another" is $status 0
 
@@ -182,7 +193,7 @@ squeeze() { run --root root --cgname job -s 100ms "$@"; }
 echo '{"mode":"static","init_limit":"150M","limit_phase":"start"}' >start.json
 
 tree 100000000
-"$ANALYZER" -q --root root --cgname job -s 100ms -r start.json -o stopped \
+"$ANALYZER" -q -t none --root root --cgname job -s 100ms -r start.json -o stopped \
 	sh -c "echo ready; sleep 5; cat $group/memory.max" >out 2>err &
 pid=$!
 await out ready; sleep 0.3
@@ -202,7 +213,7 @@ squeeze -r start.json --dry-run true
 t "--dry-run writes nothing, not even at the end" is "$(stat -c %y $group/memory.max | cut -c 1-4)" 2020
 tree 200000000
 echo '{"mode":"static","init_limit":"150M"}' >steady.json
-"$ANALYZER" -q --root root --cgname job -s 100ms -r steady.json -o noact \
+"$ANALYZER" -q -t none --root root --cgname job -s 100ms -r steady.json -o noact \
 	sh -c "echo ready; sleep 2; exit 3" >out 2>err &
 pid=$!
 await out ready; sleep 0.4

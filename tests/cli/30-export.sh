@@ -99,7 +99,7 @@ t "newer: status" is "$status" 125
 t "newer: message" has err 'newer/events.zst has format version 2; this analyzer reads up to version 1'
 
 # -- nothing there
-run -q -o plain true
+run -q -t none -o plain true
 run export ndjson --events plain
 t "no events: status" is "$status" 125
 t "no events: message" has err '^analyzer: plain has no events.zst'
