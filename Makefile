@@ -194,8 +194,26 @@ fuzz:  ## readers and parsers on random input (clang), FUZZ_SECONDS each
 		$(FUZZ:%=build/fuzz/tests/fuzz_%) $(FUZZ_SEEDS:%=build/fuzz/tests/seed_%)
 	$(Q)tests/fuzz/run $(FUZZ_SECONDS) $(FUZZ)
 
-bench: all $(patsubst bench/%.c,$(O)/bench/%,$(wildcard bench/*.c))  ## speed, as ratios
-	$(Q)for b in $(filter $(O)/bench/%,$^); do echo "# $$b"; $$b; done
+BENCH := $(patsubst bench/%.c,$(O)/bench/%,$(filter-out %.bpf.c,$(wildcard bench/*.c)))
+
+$(O)/bench/%.bpf.o: bench/%.bpf.c Makefile
+	$(say) BPF $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BPF_CC) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -I. -MMD -MP -c -o $@ $<
+
+$(O)/bench/%.skel.h: $(O)/bench/%.bpf.o
+	$(say) SKEL $@
+	$(Q)bpftool gen skeleton $< name $* >$@
+
+$(O)/bench/trace_pairs.o: $(O)/bench/memtrack.skel.h
+
+bench: all trace-programs $(BENCH)  ## speed, as ratios
+	$(Q)for b in $(BENCH); do echo "# $$b"; $$b || exit; done
+	$(Q)bench/trace.sh fixed programs storm
+
+.PHONY: soak
+soak: all trace-programs  ## the tracer under 21 million events at full speed
+	$(Q)bench/trace.sh soak
 
 fmt:  ## format the C files
 	$(Q)clang-format -i $(C_FILES)
