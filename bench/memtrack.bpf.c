@@ -192,3 +192,9 @@ int empty_leave(struct pt_regs *ctx __attribute__((unused)))
 {
 	return 0;
 }
+
+SEC("uprobe.s")
+int empty_session(struct pt_regs *ctx __attribute__((unused)))
+{
+	return 0;
+}

@@ -7,8 +7,8 @@
  * In turns within each round, DEPTH frames down: untraced; under analyzer; in copies of libc under
  * memtrack.bpf.c, without and with stacks, probed as it is done the obvious way (a perf uprobe at
  * the entry and one at the return of every name, cfree's beside free's); in a copy with empty
- * programs at analyzer's own sites. The neighbour runs while analyzer traces a workload that sleeps:
- * its speed, and how often analyzer's programs ran meanwhile.
+ * programs at analyzer's own sites. The neighbour runs while analyzer traces a workload that
+ * sleeps: its speed, and how often analyzer's programs ran meanwhile.
  *
  * Times are of the thread's CPU clock, which other load on the machine disturbs least; a pause of
  * the workload shows only in the elapsed time. A median, and the least and most of the rounds.
@@ -44,6 +44,7 @@
 
 /* Of the kernel's interface, newer than the headers that Debian 12 has. */
 #define ATTACH_UPROBE_MULTI 48
+#define ATTACH_UPROBE_SESSION 57
 #define UPROBE_MULTI_RETURN 1
 
 struct uprobe_multi_attr {
@@ -160,7 +161,7 @@ static int track(struct bench *b, pid_t pid, bool is_on)
 static int run(struct bench *b, enum scheme s, int64_t pairs_n, int depth, double ns[2])
 {
 	char n_text[32], depth_text[16], text[128] = "", dir[PATH_BYTES + 8];
-	char *ours[] = {b->analyzer, "-q",    "-t",   "alloc", "-o", dir,
+	char *ours[] = {b->analyzer, "-q",    "-t",   "alloc",    "-o", dir,
 			b->self,     "child", n_text, depth_text, NULL};
 	int out[2], gate[2], status = -1, r = 0;
 	ssize_t n = 0, got;
@@ -331,34 +332,48 @@ static int attach_obvious(struct bench *b, struct memtrack *m, const char *path,
 	return r;
 }
 
-static int attach_multi(struct bench *b, struct bpf_program *prog, const char *path,
-			const struct probes *probes, bool is_return)
+enum part { PART_ENTER, PART_LEAVE, PART_SESSION };
+
+/* The sites of one part of analyzer's; -1: the kernel does not have this kind. */
+static int attach_multi(struct bpf_program *prog, const char *path, const struct probes *probes,
+			enum part part, bool has_session)
 {
 	uint64_t offsets[256];
-	struct uprobe_multi_attr attr = {.prog_fd = (uint32_t)bpf_program__fd(prog),
-					 .attach_type = ATTACH_UPROBE_MULTI,
-					 .path = (uintptr_t)path,
-					 .offsets = (uintptr_t)offsets,
-					 .multi_flags = is_return ? UPROBE_MULTI_RETURN : 0};
+	struct uprobe_multi_attr attr = {
+		.prog_fd = (uint32_t)bpf_program__fd(prog),
+		.attach_type = part == PART_SESSION ? ATTACH_UPROBE_SESSION : ATTACH_UPROBE_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.multi_flags = part == PART_LEAVE ? UPROBE_MULTI_RETURN : 0};
 
 	for (size_t i = 0; i < probes->n && attr.cnt < ARRAY_SIZE(offsets); i++) {
-		if (!is_return || probes->p[i].has_return)
+		bool is_whole = probes->p[i].has_return && has_session;
+
+		if (part == PART_ENTER ? !is_whole : probes->p[i].has_return)
 			offsets[attr.cnt++] = probes->p[i].offset;
 	}
-	return keep_link(b, (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr)));
+	return (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
+/* As analyzer does it: entry and return in one where the kernel can. */
 static int attach_empty(struct bench *b, struct memtrack *m, const char *path,
 			const struct elf_file *elf)
 {
 	struct probes probes = {0};
 	struct err err;
-	int r = discover(&probes, elf, &err);
+	bool has_session;
+	int r = discover(&probes, elf, &err), fd;
 
+	if (r < 0)
+		return fail(path);
+	fd = attach_multi(m->progs.empty_session, path, &probes, PART_SESSION, true);
+	has_session = fd >= 0;
+	if (!has_session)
+		fd = attach_multi(m->progs.empty_leave, path, &probes, PART_LEAVE, false);
+	r = keep_link(b, fd);
 	if (r == 0)
-		r = attach_multi(b, m->progs.empty_leave, path, &probes, true);
-	if (r == 0)
-		r = attach_multi(b, m->progs.empty_enter, path, &probes, false);
+		r = keep_link(b, attach_multi(m->progs.empty_enter, path, &probes, PART_ENTER,
+					      has_session));
 	probes_done(&probes);
 	return r;
 }
@@ -420,12 +435,14 @@ static int load(struct bench *b)
 							    ATTACH_UPROBE_MULTI);
 		(void)bpf_program__set_expected_attach_type(m->progs.empty_leave,
 							    ATTACH_UPROBE_MULTI);
+		(void)bpf_program__set_expected_attach_type(m->progs.empty_session,
+							    ATTACH_UPROBE_SESSION);
 		if (memtrack__load(m) < 0)
 			return fail("cannot load the programs");
 	}
 	b->rb = ring_buffer__new(bpf_map__fd(b->memtrack[0]->maps.events), ignore, NULL, NULL);
-	if (!b->rb || ring_buffer__add(b->rb, bpf_map__fd(b->memtrack[1]->maps.events), ignore,
-				       NULL) < 0 ||
+	if (!b->rb ||
+	    ring_buffer__add(b->rb, bpf_map__fd(b->memtrack[1]->maps.events), ignore, NULL) < 0 ||
 	    ring_buffer__add(b->rb, bpf_map__fd(b->memtrack[1]->maps.stacks), ignore, NULL) < 0)
 		return fail("cannot read the rings");
 	b->is_polling = pthread_create(&b->poller, NULL, poll_rings, b) == 0;
@@ -491,9 +508,9 @@ static void tear_down(struct bench *b)
 
 static int measure_pairs(struct bench *b, int rounds, int depth)
 {
-	static const char *const names[] = {
-		"untraced", "analyzer", "the obvious way, no stacks", "the obvious way, stacks",
-		"empty programs, analyzer's sites"};
+	static const char *const names[] = {"untraced", "analyzer", "the obvious way, no stacks",
+					    "the obvious way, stacks",
+					    "empty programs, analyzer's sites"};
 	double cpu[SCHEMES][ROUNDS_MAX], wall[SCHEMES][ROUNDS_MAX], ns[2];
 
 	for (int i = 0; i < rounds; i++) {
