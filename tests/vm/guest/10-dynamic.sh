@@ -5,7 +5,7 @@
 dynamic() {
 	local d=$1
 	shift
-	cap "$ANALYZER" -s 0.5 -r "$TOP/configs/squeezerdynamicconfig.json" -o "$d" \
+	cap "$ANALYZER" -t none -s 0.5 -r "$TOP/configs/squeezerdynamicconfig.json" -o "$d" \
 		--cgname "test-$d" "$WORKLOAD" 256M 10 0 --seconds 60 "$@"
 	t "$d: exit 0" is $status 0
 	t "$d: the workload printed its passes" has out '^passes [0-9]* in 60'

@@ -29,13 +29,13 @@ t "--limit PCT runs a baseline first" is "$(sql pct 'SELECT group_concat(kind) F
 t "--limit PCT is of its peak" is "$(sql pct 'SELECT limit_bytes =
 	cast(0.9 * (SELECT max(memory_peak) FROM sample WHERE run_id = 1) AS INTEGER) FROM run
 	WHERE run_id = 2')" 1
-cap "$ANALYZER" -s 0.5 --limit 52M -o size "$WORKLOAD" 64M 5 0 --seconds 15 --hot 50
+cap "$ANALYZER" -t none -s 0.5 --limit 52M -o size "$WORKLOAD" 64M 5 0 --seconds 15 --hot 50
 t "--limit SIZE" is "$(sql size 'SELECT kind, policy, limit_bytes, max(memory_max = limit_bytes)
 	FROM run, sample')" 'static|static|54525952|1'
 t "--limit SIZE is kept" is "$(sql size 'SELECT max(b.memory_current) <= 54525952 + 2 * 64 * 4096
 	FROM sample AS b JOIN sample AS a ON a.seq = b.seq - 1 WHERE a.memory_max = 54525952 AND
 	b.memory_max = 54525952')" 1
-cap "$ANALYZER" --dry-run -s 0.2 -r "$TOP/configs/squeezerdynamicconfig.json" -o dry \
+cap "$ANALYZER" -t none --dry-run -s 0.2 -r "$TOP/configs/squeezerdynamicconfig.json" -o dry \
 	"$WORKLOAD" 32M 5 0 --seconds 4
 t "--dry-run decides" is "$(sql dry "SELECT count(*) > 0 FROM decision WHERE outcome = 'skipped'
 	AND action = 'tighten'")" 1

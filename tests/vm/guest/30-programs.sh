@@ -13,7 +13,7 @@ checks() { # DIR STATUS
 }
 
 # redis: exactly 100,000 keys of 1 KiB, made by a generator and piped in, then SIGINT to analyzer.
-"$ANALYZER" -s 0.5 -r "$config" -o redis redis-server --port 7391 --save '' >redis.out 2>err &
+"$ANALYZER" -t none -s 0.5 -r "$config" -o redis redis-server --port 7391 --save '' >redis.out 2>err &
 pid=$!
 await redis.out 'Ready to accept connections'
 awk 'BEGIN { v = sprintf("%01016d", 7); for (i = 0; i < 100000; i++)
@@ -31,21 +31,21 @@ t "redis: peak holds the data" is "$(sql redis 'SELECT max(memory_peak) > 102400
 t "redis: it was squeezed" is "$(sql redis "SELECT count(*) > 0 FROM decision WHERE
 	action = 'tighten'")" 1
 
-cap "$ANALYZER" -s 0.5 -r "$config" -o python python3 -c '
+cap "$ANALYZER" -t none -s 0.5 -r "$config" -o python python3 -c '
 import sys
 a = [str(i) * 2 for i in range(1000000)]
 sys.exit(len(a) // 333333)'
 checks python 3
 t "python: peak is plausible" is "$(sql python 'SELECT max(memory_peak) BETWEEN 5e7 AND 3e8 FROM sample')" 1
 
-cap "$ANALYZER" -s 0.5 -r "$config" -o stress stress-ng --vm 2 --vm-bytes 128M --timeout 20s
+cap "$ANALYZER" -t none -s 0.5 -r "$config" -o stress stress-ng --vm 2 --vm-bytes 128M --timeout 20s
 checks stress 0
 t "stress-ng: both workers in one group" is "$(sql stress 'SELECT max(memory_peak) > 1.1e8 FROM sample')" 1
 
 awk 'BEGIN { for (i = 0; i < 5000; i++)
 	printf "int f%d(int x)\n{\n\treturn x * %d;\n}\n", i, i }' >big.c
 t "gcc: 20,000 lines" lines big.c 20000
-cap "$ANALYZER" -s 0.5 -r "$config" -o gcc gcc -O0 -c big.c -o big.o
+cap "$ANALYZER" -t none -s 0.5 -r "$config" -o gcc gcc -O0 -c big.c -o big.o
 checks gcc 0
 t "gcc: the object is there" test -s big.o
 echo 'int x = ;' >bad.c

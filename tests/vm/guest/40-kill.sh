@@ -35,7 +35,7 @@ in_reclaim() {
 }
 
 point() { # NAME WHEN: WHEN is run with the pid and returns when to kill
-	"$ANALYZER" -q -s 0.1 -r c.json -o "$1" --cgname test-kill "$WORKLOAD" 64M 5 0 \
+	"$ANALYZER" -q -t none -s 0.1 -r c.json -o "$1" --cgname test-kill "$WORKLOAD" 64M 5 0 \
 		--seconds 60 >"out.$1" 2>"err.$1" &
 	local pid=$!
 	"${@:2}" $pid

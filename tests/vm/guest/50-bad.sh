@@ -14,7 +14,7 @@ await_limit() {
 
 # -- a full disk in the middle of the run
 mkdir small && mount -t tmpfs -o size=1200k tmpfs small
-"$ANALYZER" -s 10ms -r "$config" -o small/full --cgname test-full "$WORKLOAD" 32M 5 0 \
+"$ANALYZER" -t none -s 10ms -r "$config" -o small/full --cgname test-full "$WORKLOAD" 32M 5 0 \
 	--seconds 20 >out 2>err &
 pid=$!
 await err 'cannot write small/full/profile.db'
@@ -31,7 +31,7 @@ t "disk full: report reads it" is $status 0
 umount small
 
 # -- the group is removed under us
-"$ANALYZER" -s 0.2 -r "$config" -o removed --cgname test-removed "$WORKLOAD" 32M 5 0 \
+"$ANALYZER" -t none -s 0.2 -r "$config" -o removed --cgname test-removed "$WORKLOAD" 32M 5 0 \
 	--seconds 15 >out 2>err &
 pid=$!
 await_limit test-removed
@@ -46,7 +46,7 @@ t "removed group: the workload came to its end" has out '^passes '
 t "removed group: recorded" is "$(sql removed 'SELECT end_reason FROM run')" cgroup_removed
 
 # -- SIGINT twice
-env --default-signal=INT "$ANALYZER" -s 0.2 -r "$config" -o twice --cgname test-twice sh -c "
+env --default-signal=INT "$ANALYZER" -t none -s 0.2 -r "$config" -o twice --cgname test-twice sh -c "
 	trap '' INT TERM; $WORKLOAD 32M 5 0 & wait; sleep 60" >out 2>err &
 pid=$!
 await_limit test-twice
@@ -62,7 +62,7 @@ t "SIGINT twice: a report" test -s twice/report.txt
 t "SIGINT twice: the group is gone" test ! -e /sys/fs/cgroup/test-twice
 
 # -- SIGTSTP releases before stopping, SIGCONT goes on
-"$ANALYZER" -s 0.2 -r "$config" -o stopped --cgname test-stopped "$WORKLOAD" 32M 5 0 \
+"$ANALYZER" -t none -s 0.2 -r "$config" -o stopped --cgname test-stopped "$WORKLOAD" 32M 5 0 \
 	--seconds 20 >out 2>err &
 pid=$!
 await_limit test-stopped
@@ -76,24 +76,24 @@ wait $pid
 t "SIGCONT: it ends well" is $? 0
 
 # -- a workload of a millisecond
-cap "$ANALYZER" -r "$config" -o ms true
+cap "$ANALYZER" -t none -r "$config" -o ms true
 t "1 ms: status" is $status 0
 t "1 ms: two samples and a peak" is "$(sql ms 'SELECT count(*), max(memory_peak) > 0 FROM sample')" '2|1'
 
 # -- nothing of ours is charged to the group
-cap "$ANALYZER" -o tiny sleep 1
+cap "$ANALYZER" -t none -o tiny sleep 1
 t "sleep needs less than 1 MiB" is "$(sql tiny 'SELECT max(memory_peak) < 1048576 FROM sample')" 1
 
 # -- a limit below what cannot be reclaimed is not written
 swap=$(awk 'NR == 2 { print $1 }' /proc/swaps)
 swapoff "$swap"
-cap "$ANALYZER" -o nofit --limit 16M "$WORKLOAD" 64M 5 0 --seconds 4
+cap "$ANALYZER" -t none -o nofit --limit 16M "$WORKLOAD" 64M 5 0 --seconds 4
 t "unreachable limit: the workload lives" is $status 0
 t "unreachable limit: not written" is "$(sql nofit 'SELECT min(memory_max) FROM sample')" \
 	9223372036854775807
 t "unreachable limit: the row says what was reached" is "$(sql nofit "SELECT count(*) > 0 FROM
 	decision WHERE action = 'tighten' AND outcome = 'partial' AND usage_bytes > 64e6")" 1
-cap "$ANALYZER" -s 0.5 -o noswap -r "$config" "$WORKLOAD" 64M 5 0 --seconds 6
+cap "$ANALYZER" -t none -s 0.5 -o noswap -r "$config" "$WORKLOAD" 64M 5 0 --seconds 6
 t "no swap: no limit is held" is "$(sql noswap 'SELECT min(limit_after) FROM decision')" \
 	9223372036854775807
 t "no swap: nothing was killed" is "$(sql noswap 'SELECT max(memory_events_oom_kill) FROM sample')" 0
