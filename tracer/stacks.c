@@ -1,5 +1,6 @@
 #include "tracer/stacks.h"
 
+#include "tracer/check.h"
 #include "tracer/idmap.h"
 
 #include <errno.h>
@@ -47,6 +48,8 @@ struct stacks {
 	struct idmap processes; /* pid → struct process, owned */
 	struct pending pending[PENDING_MAX];
 	size_t next_pending;
+	size_t n_checks; /* of pending: to be compared */
+	struct check *check;
 	struct frame_ref *scratch; /* UNWIND_FRAMES_MAX */
 	struct stacks_totals totals;
 };
@@ -245,7 +248,10 @@ void stacks_capture(struct stacks *s, const struct record_chain *c)
 {
 	struct pending *p = &s->pending[s->next_pending++ % PENDING_MAX];
 
+	if (p->id && p->head.checks)
+		s->n_checks--; /* its event never came */
 	s->totals.captures += c->checks == 0;
+	s->n_checks += c->checks != 0;
 	if (!p->bytes)
 		p->bytes = malloc(CAPTURE_CHUNK * CAPTURE_CHUNKS);
 	p->id = p->bytes ? c->id : 0;
@@ -301,12 +307,9 @@ static struct cfi *get_cfi(void *ctx, uint32_t module)
 	return modules_cfi(((struct stacks *)ctx)->modules, module);
 }
 
-static uint32_t unwind_pending(struct stacks *s, struct pending *p)
+static struct capture capture_of(const struct pending *p)
 {
-	struct process *proc = look_up(s, p->head.pid, false);
-	struct range ranges[TABLE_RANGES];
-	struct unwind_env env = {.ranges = ranges, .get_cfi = get_cfi, .on_row = teach, .ctx = s};
-	struct capture c = {
+	return (struct capture){
 		.ip = p->head.ip,
 		.rsp = p->head.sp,
 		.rbp = p->head.bp,
@@ -320,6 +323,14 @@ static uint32_t unwind_pending(struct stacks *s, struct pending *p)
 		.bytes = p->bytes,
 		.len = p->len,
 	};
+}
+
+static uint32_t unwind_pending(struct stacks *s, struct pending *p)
+{
+	struct process *proc = look_up(s, p->head.pid, false);
+	struct range ranges[TABLE_RANGES];
+	struct unwind_env env = {.ranges = ranges, .get_cfi = get_cfi, .on_row = teach, .ctx = s};
+	struct capture c = capture_of(p);
 	_cleanup_free_ struct frame_ref *found = calloc(UNWIND_FRAMES_MAX, sizeof(*found));
 	enum stack_quality quality = STACK_NONE;
 	uint32_t depth = MIN(p->head.depth, UNWIND_FRAMES_MAX), n = 0;
@@ -341,6 +352,41 @@ static uint32_t unwind_pending(struct stacks *s, struct pending *p)
 	return intern(s, s->scratch, depth + n, quality);
 }
 
+/* -- the own check -------------------------------------------------------------------------------
+ */
+
+static void check_pending(struct stacks *s, struct pending *p, uint32_t stack)
+{
+	struct process *proc = process_get(s, p->head.pid);
+	struct range ranges[TABLE_RANGES];
+	struct capture c = capture_of(p);
+	const struct stack_row *row = &s->rows[stack - 1];
+	enum check_verdict verdict;
+
+	if (!proc || !proc->has_table)
+		return;
+	apply_fixes(p);
+	verdict = check_stack(s->check, ranges, modules_ranges(&proc->table, ranges), &c,
+			      &s->frames[row->first], row->depth, row->quality);
+	s->totals.checked += verdict != CHECK_UNDECIDED;
+	s->totals.mismatched += verdict == CHECK_DIFFERENT;
+}
+
+/* A chain that was sent with its bytes as well: the event that refers to it comes right after. */
+static void check_chain(struct stacks *s, uint64_t id, uint32_t stack)
+{
+	for (size_t i = 0; i < PENDING_MAX; i++) {
+		struct pending *p = &s->pending[i];
+
+		if (!p->id || p->head.checks != id)
+			continue;
+		if (stack)
+			check_pending(s, p, stack);
+		p->id = 0;
+		s->n_checks--;
+	}
+}
+
 uint32_t stacks_refer(struct stacks *s, uint64_t id)
 {
 	struct pending *p;
@@ -349,8 +395,12 @@ uint32_t stacks_refer(struct stacks *s, uint64_t id)
 	if (!id)
 		return 0;
 	p = find_pending(s, id);
-	if (!p)
-		return chain_get(s, id);
+	if (!p) {
+		ret = chain_get(s, id);
+		if (s->n_checks > 0 && ret)
+			check_chain(s, id, s->chains[ret - 1]);
+		return ret;
+	}
 	ret = unwind_pending(s, p);
 	p->id = 0;
 	return ret ? ret | RESOLVED : 0;
@@ -378,6 +428,10 @@ int stacks_new(struct stacks **ret, struct kernel *k, struct modules *ms, struct
 	}
 	s->kernel = k;
 	s->modules = ms;
+	if (check_new(&s->check, ms, err) < 0) {
+		stacks_free(s);
+		return err->code;
+	}
 	*ret = s;
 	return 0;
 }
@@ -390,6 +444,7 @@ void stacks_free(struct stacks *s)
 		free((struct process *)(uintptr_t)s->processes.slots[i].value);
 	for (size_t i = 0; i < PENDING_MAX; i++)
 		free(s->pending[i].bytes);
+	check_free(s->check);
 	idmap_done(&s->by_content);
 	idmap_done(&s->by_id);
 	idmap_done(&s->taught);

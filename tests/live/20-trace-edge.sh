@@ -96,23 +96,6 @@ t "30-ia32: ends as untraced" is $status 7
 t "30-ia32: coverage says why nothing was traced" is "$(sql ia32 "SELECT count(*) > 0
 	FROM coverage WHERE path LIKE '%/30-ia32' AND problem LIKE '%32%'")" 1
 
-if "$ANALYZER" run --help | grep -q -e '--pid'; then
-	"$programs/21-attach" "$work/ready" "$work/go" &
-	pid=$!
-	for _ in $(seq 500); do [ -e ready ] && break; sleep 0.02; done
-	"$ANALYZER" run -q -t alloc -o attach --pid $pid 2>err &
-	tracer=$!
-	sleep 2
-	touch go
-	wait $pid; status=$?
-	wait $tracer
-	"$ANALYZER" export ndjson --events attach >attach.ndjson
-	t "21-attach: ends as untraced" is $status 0
-	t "21-attach: exact" expect attach 21-attach
-else
-	skip "21-attach" "analyzer run has no --pid yet"
-fi
-
 # -- event for event
 for program in 02-realloc-null 04-realloc-fail 05-realloc-move 06-realloc-race 07-nested 09-aligned \
 	10-calloc 11-zero 12-failed 13-first-free 14-free-elsewhere 19-coroutine 26-signal \
