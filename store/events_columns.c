@@ -6,11 +6,11 @@
 static int dictionary_index(struct map *ids, uint64_t key, uint64_t n, uint64_t *ret,
 			    bool *ret_is_new)
 {
-	uint64_t id = map_get(ids, key), old;
+	uint64_t id = map_get(ids, key);
 
 	*ret_is_new = !id;
 	*ret = id ? id - 1 : n;
-	return id ? 0 : map_put(ids, key, n + 1, &old);
+	return id ? 0 : map_put(ids, key, n + 1, NULL);
 }
 
 static int shape_index(struct batch_writer *b, const struct event *ev, uint8_t fields,
@@ -281,7 +281,7 @@ int batch_begin(struct batch_reader *b, struct cursor content)
 static int follow(struct batch_reader *b, const struct batch_shape *s, struct event *ev)
 {
 	struct process_blocks *p;
-	uint64_t number, address = 0, old;
+	uint64_t number, address = 0;
 
 	if (s->fields & FIELD_REF) {
 		p = owners_find(&b->live, ev->pid);
@@ -295,7 +295,7 @@ static int follow(struct batch_reader *b, const struct batch_shape *s, struct ev
 	}
 	if (s->kind == EVENT_ALLOC && ev->address) {
 		p = owners_get(&b->live, ev->pid);
-		if (!p || map_put(&p->blocks, ++p->n_allocs, ev->address, &old) < 0)
+		if (!p || map_put(&p->blocks, ++p->n_allocs, ev->address, NULL) < 0)
 			return -ENOMEM;
 	} else if (s->kind == EVENT_EXEC || s->kind == EVENT_EXIT) {
 		owners_drop(&b->live, ev->pid);

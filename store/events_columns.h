@@ -7,7 +7,7 @@
 #pragma once
 
 #include "store/events_format.h"
-#include "store/events_live.h"
+#include "store/events_owners.h"
 
 struct batch_thread {
 	uint32_t pid, tid;

@@ -298,7 +298,7 @@ static void memory_is_bounded(void **state)
 	assert_int_equal(r.live.processes.n, 1);
 	assert_int_equal(owners_find(&w.live, 7)->blocks.n, 3);
 	assert_int_equal(owners_find(&r.live, 7)->blocks.n, 3);
-	assert_true(owners_find(&r.live, 7)->blocks.bits <= 4);
+	assert_true(owners_find(&r.live, 7)->blocks.cap <= 16);
 	batch_writer_done(&w);
 	batch_reader_done(&r);
 }

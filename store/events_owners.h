@@ -7,24 +7,7 @@
  */
 #pragma once
 
-#include "base/base.h"
-
-/* 64 bits → 64 bits; the value 0 means not there. */
-struct map {
-	struct map_slot {
-		uint64_t key, value;
-	} * slots; /* owned; 1 << bits */
-	size_t n;
-	unsigned int bits;
-};
-
-uint64_t map_get(const struct map *m, uint64_t key);
-/* value != 0; *ret_old is what it replaces. -ENOMEM. */
-int map_put(struct map *m, uint64_t key, uint64_t value, uint64_t *ret_old);
-/* Removes; returns the value. */
-uint64_t map_take(struct map *m, uint64_t key);
-void map_clear(struct map *m);
-void map_done(struct map *m);
+#include "base/map.h"
 
 struct process_blocks {
 	uint32_t pid;
@@ -33,7 +16,7 @@ struct process_blocks {
 };
 
 struct owners {
-	struct map processes;
+	struct map processes;        /* by pid → struct process_blocks, owned */
 	struct process_blocks *last; /* the one asked for last; borrowed from processes */
 };
 
