@@ -76,7 +76,9 @@ static struct found look(struct fake *fake, const char *name)
 		unsigned kind = ret.p.p[i].cookie & 0xff;
 
 		assert_true(i == 0 || ret.p.p[i - 1].offset < ret.p.p[i].offset);
-		assert_int_equal(ret.p.p[i].has_return, kind != CALL_FREE && kind != CALL_MUNMAP);
+		assert_int_equal(ret.p.p[i].has_return, kind != CALL_FREE && kind != CALL_MUNMAP &&
+								kind != CALL_UNWIND &&
+								kind != CALL_LOADED);
 		assert_non_null(probe_function_name(ret.p.p[i].cookie >> 48));
 	}
 	return ret;
@@ -341,8 +343,11 @@ static void nothing(void **state)
 {
 	struct found d = look(NULL, "/lib64/ld-linux-x86-64.so.2");
 
-	/* It has a malloc of its own, and in old versions gives it to others. */
-	assert_int_equal(d.p.n, 0);
+	/* It has a malloc of its own, and in old versions gives it to others: only what tells of
+	 * libraries coming and going is probed. */
+	assert_int_equal(d.p.n, 1);
+	assert_string_equal(d.p.families, "loader");
+	expect(&d, "_dl_debug_state", CALL_COOKIE(CALL_LOADED, NO, NO, NO, 0, 0));
 	assert_string_equal(d.p.problem, "");
 	done(&d);
 	build(*state,
@@ -353,6 +358,19 @@ static void nothing(void **state)
 	assert_int_equal(d.p.n, 0);
 	assert_string_equal(d.p.families, "");
 	assert_string_equal(d.p.problem, "");
+	done(&d);
+}
+
+/* Exceptions leave frames: who is about to walk them is probed. */
+static void unwinder(void **state)
+{
+	struct found d = look(NULL, "/lib/x86_64-linux-gnu/libgcc_s.so.1");
+
+	(void)state;
+	assert_string_equal(d.p.families, "unwinder");
+	assert_int_equal(d.p.n, 3);
+	expect(&d, "_Unwind_RaiseException", CALL_COOKIE(CALL_UNWIND, NO, NO, NO, 0, 0));
+	expect(&d, "_Unwind_ForcedUnwind", CALL_COOKIE(CALL_UNWIND, NO, NO, NO, 0, 0));
 	done(&d);
 }
 
@@ -402,7 +420,7 @@ static void static_program(void **state)
 
 	build(*state, program, "gcc -O2 -static a.c && strip -o b.out a.out");
 	d = look(*state, "a.out");
-	assert_string_equal(d.p.families, "glibc");
+	assert_string_equal(d.p.families, "glibc, unwinder");
 	assert_string_equal(d.p.problem, "");
 	expect_c(&d);
 	expect(&d, "pvalloc", PVALLOC);
@@ -415,7 +433,7 @@ static void static_program(void **state)
 	done(&d);
 	build(*state, program, "gcc -O2 -static-pie a.c");
 	d = look(*state, "a.out");
-	assert_string_equal(d.p.families, "glibc");
+	assert_string_equal(d.p.families, "glibc, unwinder");
 	expect_c(&d);
 	done(&d);
 }
@@ -436,7 +454,7 @@ static void other_functions(void **state)
 	done(&d);
 	/* Beside them the static one has libc's, and those only. */
 	d = look(*state, "b.out");
-	assert_string_equal(d.p.families, "glibc");
+	assert_string_equal(d.p.families, "glibc, unwinder");
 	for (size_t i = 0, frees = 0; i <= d.p.n; i++) {
 		if (i == d.p.n)
 			assert_int_equal(frees, 1);
@@ -586,6 +604,7 @@ int main(void)
 		TEST(header_is_covered),
 		TEST(names),
 		TEST(nothing),
+		TEST(unwinder),
 		TEST(kinds_of_files),
 		TEST(static_program),
 		TEST(other_functions),
