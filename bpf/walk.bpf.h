@@ -217,9 +217,10 @@ static long send_chunk(u32 i __attribute__((unused)), struct capture_ctx *c)
 {
 	u64 len = CAPTURE_CHUNK - (c->at & (CAPTURE_CHUNK - 1)); /* to the end of the page */
 	struct record_bytes *b;
+	u64 word;
 
-	/* The rest is for events. */
-	if (c->at >= c->end || bpf_ringbuf_query(c->ring, BPF_RB_AVAIL_DATA) > ring_bytes / 8 * 7)
+	/* A page that is not there is waited for here: held, a record keeps all after it unread. */
+	if (c->at >= c->end || !read_word(c->at, &word))
 		return 1;
 	b = bpf_ringbuf_reserve(c->ring, sizeof(*b), 0);
 	if (!b)
