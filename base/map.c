@@ -5,6 +5,14 @@
 
 #define FIRST_BITS 4
 
+/* The finalizer of splitmix64 (Steele, Lea, Flood 2014). */
+uint64_t map_mix(uint64_t key)
+{
+	key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	key = (key ^ key >> 27) * UINT64_C(0x94d049bb133111eb);
+	return key ^ key >> 31;
+}
+
 /* Multiplying spreads keys that differ in a few bits only, as addresses and numbers do. */
 static size_t home(const struct map *m, uint64_t key)
 {

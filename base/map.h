@@ -30,6 +30,9 @@ uint64_t map_take(struct map *m, uint64_t key);
 void map_clear(struct map *m);
 void map_done(struct map *m);
 
+/* One to one, and nearby keys end far apart: for making a key of several numbers. */
+uint64_t map_mix(uint64_t key);
+
 static inline void *map_pointer(uint64_t value)
 {
 	return (void *)(uintptr_t)value;

@@ -1,6 +1,6 @@
 #include "tracer/live.h"
 
-#include "tracer/id_map.h"
+#include "base/map.h"
 #include "tracer/live_blocks.h"
 #include "tracer/live_ranges.h"
 #include "tracer/site_table.h"
@@ -42,8 +42,9 @@ struct thread {
 
 struct live {
 	struct site_table sites;
-	struct id_map processes;  /* by pid */
-	struct id_map threads[2]; /* by tid: new ones, and those not seen since [0] was full */
+	struct map processes; /* by pid → struct process, owned */
+	/* By tid → struct thread, owned: new ones, and those not seen since [0] was full. */
+	struct map threads[2];
 	uint64_t last_serial;
 	struct live_totals totals; /* without what sites sums up */
 	/* Of the last event, since the next one is likely of the same. NULL = look it up. */
@@ -69,7 +70,7 @@ static struct process *process_new(struct live *l, uint32_t pid, struct space *s
 	struct process *p = calloc(1, sizeof(*p));
 	struct space *s = shared ? shared : calloc(1, sizeof(*s));
 
-	if (!p || !s || id_map_put(&l->processes, pid, p) < 0) {
+	if (!p || !s || map_put(&l->processes, pid, (uintptr_t)p, NULL) < 0) {
 		free(p);
 		if (!shared)
 			free(s);
@@ -85,7 +86,7 @@ static struct process *process_of(struct live *l, uint32_t pid)
 {
 	if (!l->process || l->pid != pid) {
 		l->pid = pid;
-		l->process = id_map_get(&l->processes, pid);
+		l->process = map_pointer(map_get(&l->processes, pid));
 		if (!l->process)
 			l->process = process_new(l, pid, NULL);
 	}
@@ -98,34 +99,34 @@ static void forget(struct thread *th)
 	*th = (struct thread){0};
 }
 
-static void threads_free(struct id_map *threads)
+static void threads_free(struct map *threads)
 {
 	for (size_t i = 0; i < threads->cap; i++) {
-		struct thread *th = threads->slots[i].value;
+		struct thread *th = map_pointer(threads->slots[i].value);
 
 		if (th) {
 			forget(th);
 			free(th);
 		}
 	}
-	id_map_done(threads);
+	map_done(threads);
 }
 
 static struct thread *find_thread(struct live *l, uint32_t tid)
 {
-	struct thread *th = id_map_get(&l->threads[0], tid);
+	struct thread *th = map_pointer(map_get(&l->threads[0], tid));
 
 	if (th)
 		return th;
 	if (l->threads[0].n >= THREADS_MAX) {
 		threads_free(&l->threads[1]);
 		l->threads[1] = l->threads[0];
-		l->threads[0] = (struct id_map){0};
+		l->threads[0] = (struct map){0};
 	}
-	th = id_map_remove(&l->threads[1], tid);
+	th = map_pointer(map_take(&l->threads[1], tid));
 	if (!th)
 		th = calloc(1, sizeof(*th));
-	if (th && id_map_put(&l->threads[0], tid, th) < 0) {
+	if (th && map_put(&l->threads[0], tid, (uintptr_t)th, NULL) < 0) {
 		forget(th);
 		free(th);
 		return NULL;
@@ -398,7 +399,7 @@ static void discard(struct live *l, const struct space *s, bool is_leaked)
 /* The process is no more. If its pid goes on, the next event makes it anew. */
 static void leave(struct live *l, uint32_t pid, bool is_exec)
 {
-	struct process *p = id_map_remove(&l->processes, pid);
+	struct process *p = map_pointer(map_take(&l->processes, pid));
 
 	l->process = NULL;
 	if (!p)
@@ -504,14 +505,14 @@ void live_free(struct live *l)
 	if (!l)
 		return;
 	for (size_t i = 0; i < l->processes.cap; i++) {
-		struct process *p = l->processes.slots[i].value;
+		struct process *p = map_pointer(l->processes.slots[i].value);
 
 		if (p) {
 			space_unref(p->space);
 			free(p);
 		}
 	}
-	id_map_done(&l->processes);
+	map_done(&l->processes);
 	threads_free(&l->threads[0]);
 	threads_free(&l->threads[1]);
 	site_table_done(&l->sites);
@@ -543,7 +544,7 @@ static struct live_block of_piece(const struct piece *p)
 
 static struct space *find_space(const struct live *l, uint32_t pid)
 {
-	const struct process *p = id_map_get(&l->processes, pid);
+	const struct process *p = map_pointer(map_get(&l->processes, pid));
 
 	return p ? p->space : NULL;
 }

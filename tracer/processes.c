@@ -1,7 +1,7 @@
 #include "tracer/processes.h"
 
+#include "base/map.h"
 #include "model/kinds.h"
-#include "tracer/idmap.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@ struct processes {
 	int64_t t0_mono_ns;
 	struct process_info *list;
 	size_t n, cap;
-	struct idmap by_start; /* pid and start → index */
+	struct map by_start; /* pid and start → index + 1 */
 };
 
 int processes_new(struct processes **ret)
@@ -26,7 +26,7 @@ void processes_free(struct processes *p)
 		return;
 	for (size_t i = 0; i < p->n; i++)
 		free(p->list[i].exe);
-	idmap_done(&p->by_start);
+	map_done(&p->by_start);
 	free(p->list);
 	free(p);
 }
@@ -40,13 +40,12 @@ void processes_start(struct processes *p, int64_t t0_mono_ns)
  * rings, in any order. */
 static struct process_info *get(struct processes *p, const struct record_process *r)
 {
-	uint64_t key = idmap_hash(r->start_ns) + r->pid;
-	const uint64_t *known = idmap_find(&p->by_start, key);
+	uint64_t key = map_mix(r->start_ns) + r->pid, known = map_get(&p->by_start, key);
 	size_t cap = p->cap ? 2 * p->cap : 64;
 	struct process_info *grown;
 
 	if (known)
-		return &p->list[*known];
+		return &p->list[known - 1];
 	if (p->n == p->cap) {
 		grown = realloc(p->list, cap * sizeof(*grown));
 		if (!grown)
@@ -54,7 +53,7 @@ static struct process_info *get(struct processes *p, const struct record_process
 		p->list = grown;
 		p->cap = cap;
 	}
-	if (idmap_put(&p->by_start, key, p->n) < 0)
+	if (map_put(&p->by_start, key, p->n + 1, NULL) < 0)
 		return NULL;
 	p->list[p->n] = (struct process_info){
 		.pid = r->pid, .start_t_ns = INT64_MAX, .end_t_ns = -1, .exit_code = -1};

@@ -1,7 +1,7 @@
 #include "tracer/reader.h"
 
 #include "base/clock.h"
-#include "tracer/idmap.h"
+#include "base/map.h"
 #include "tracer/order.h"
 #include "tracer/pressure.h"
 #include "tracer/processes.h"
@@ -46,8 +46,8 @@ struct reader {
 	struct live *live;
 	struct stacks *stacks;
 	struct processes *processes;
-	struct idmap last_freed; /* tid → address */
-	uint32_t told_stacks;    /* to the sink */
+	struct map last_freed; /* tid → address */
+	uint32_t told_stacks;  /* to the sink */
 	uint8_t told_modules[65536 / 8];
 	int64_t flushed_ns;
 	struct reader_totals totals;
@@ -96,9 +96,7 @@ static void count_quality(struct reader *r, const struct event *ev)
 /* operator delete and the free that it calls are both seen: the block is gone at the first. */
 static bool is_duplicate(struct reader *r, const struct event *ev)
 {
-	const uint64_t *last = idmap_find(&r->last_freed, ev->tid);
-
-	return last && *last == ev->address;
+	return map_get(&r->last_freed, ev->tid) == ev->address;
 }
 
 static void deliver(struct reader *r, const struct event *ev)
@@ -114,7 +112,7 @@ static void deliver(struct reader *r, const struct event *ev)
 			r->totals.duplicate_frees++;
 			return;
 		}
-		(void)idmap_put(&r->last_freed, ev->tid, ev->address);
+		(void)map_put(&r->last_freed, ev->tid, ev->address, NULL);
 	}
 	count_quality(r, ev);
 	r->totals.recorded++;
@@ -430,7 +428,7 @@ void reader_free(struct reader *r)
 	live_free(r->live);
 	stacks_free(r->stacks);
 	processes_free(r->processes);
-	idmap_done(&r->last_freed);
+	map_done(&r->last_freed);
 	(void)pthread_mutex_destroy(&r->lock);
 	free(r->rings);
 	free(r);

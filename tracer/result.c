@@ -1,7 +1,7 @@
 #include "tracer/result.h"
 
+#include "base/map.h"
 #include "base/str.h"
-#include "tracer/idmap.h"
 #include "tracer/symbols.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct result {
 	struct module *modules;
 	struct frame *frames;
 	size_t n_frames, cap_frames;
-	struct idmap places; /* ROW_KEY → first frame << 8 | number of frames */
+	struct map places; /* ROW_KEY → first frame << 8 | number of frames */
 	struct stack *stacks;
 	uint32_t *levels; /* of all stacks, one after the other */
 	size_t n_levels, cap_levels;
@@ -62,14 +62,13 @@ static int grow_frames(struct result *r)
 /* first << 8 | count of the frames of a place; 0 = no memory. */
 static uint64_t frames_of(struct result *r, struct modules *ms, struct frame_ref ref)
 {
-	uint64_t key = ROW_KEY(ref.module, ref.offset) | 1ULL << 63;
-	const uint64_t *known = idmap_find(&r->places, key);
+	uint64_t key = ROW_KEY(ref.module, ref.offset), known = map_get(&r->places, key);
 	struct symbols_module *m;
 	uint64_t value;
 	int n = 1;
 
 	if (known)
-		return *known;
+		return known;
 	if (grow_frames(r) < 0)
 		return 0;
 	m = open_module(r, ms, ref.module);
@@ -78,7 +77,7 @@ static uint64_t frames_of(struct result *r, struct modules *ms, struct frame_ref
 	else
 		r->frames[r->n_frames] = (struct frame){.ref = ref};
 	value = (uint64_t)r->n_frames << 8 | (unsigned)n;
-	if (idmap_put(&r->places, key, value) < 0)
+	if (map_put(&r->places, key, value, NULL) < 0)
 		return 0;
 	r->n_frames += (size_t)n;
 	return value;
@@ -277,7 +276,7 @@ void result_free(struct result *r)
 	if (!r)
 		return;
 	symbols_free(r->symbols);
-	idmap_done(&r->places);
+	map_done(&r->places);
 	str_done(&r->summary);
 	free(r->by_module);
 	free(r->is_opened);

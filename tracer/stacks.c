@@ -1,7 +1,7 @@
 #include "tracer/stacks.h"
 
 #include "tracer/check.h"
-#include "tracer/idmap.h"
+#include "base/map.h"
 
 #include <errno.h>
 #include <string.h>
@@ -40,12 +40,12 @@ struct stacks {
 	size_t n, cap;
 	struct frame_ref *frames;
 	size_t n_frames, cap_frames;
-	struct idmap by_content; /* hash → stack id; probed on collision by hash + 1 */
-	struct idmap by_id;      /* the kernel side's id of a chain → reference */
-	uint32_t *chains;        /* stack ids by reference - 1; 0 = not read yet */
+	struct map by_content; /* hash → stack id; probed on collision by hash + 1 */
+	struct map by_id;      /* the kernel side's id of a chain → reference */
+	uint32_t *chains;      /* stack ids by reference - 1; 0 = not read yet */
 	size_t n_chains, cap_chains;
-	struct idmap taught;    /* ROW_KEY */
-	struct idmap processes; /* pid → struct process, owned */
+	struct map taught;    /* ROW_KEY → 1 */
+	struct map processes; /* pid → struct process, owned */
 	struct pending pending[PENDING_MAX];
 	size_t next_pending;
 	size_t n_checks; /* of pending: to be compared */
@@ -62,8 +62,8 @@ static uint64_t content_hash(const struct frame_ref *f, uint32_t n, enum stack_q
 	uint64_t h = 1 + (uint64_t)quality;
 
 	for (uint32_t i = 0; i < n; i++)
-		h = idmap_hash(h ^ (ROW_KEY(f[i].module, f[i].offset) + i));
-	return h ? h : 1;
+		h = map_mix(h ^ (ROW_KEY(f[i].module, f[i].offset) + i));
+	return h;
 }
 
 static bool is_same(const struct stacks *s, const struct stack_row *row, const struct frame_ref *f,
@@ -100,15 +100,14 @@ static int reserve(struct stacks *s, uint32_t depth)
 static uint32_t intern(struct stacks *s, const struct frame_ref *f, uint32_t n,
 		       enum stack_quality quality)
 {
-	uint64_t hash = content_hash(f, n, quality);
-	const uint64_t *known;
+	uint64_t hash = content_hash(f, n, quality), known;
 
-	while ((known = idmap_find(&s->by_content, hash)) != NULL) {
-		if (is_same(s, &s->rows[*known - 1], f, n, quality))
-			return (uint32_t)*known;
-		hash = hash + 1 ? hash + 1 : 1;
+	while ((known = map_get(&s->by_content, hash)) != 0) {
+		if (is_same(s, &s->rows[known - 1], f, n, quality))
+			return (uint32_t)known;
+		hash++;
 	}
-	if (reserve(s, n) < 0 || idmap_put(&s->by_content, hash, s->n + 1) < 0)
+	if (reserve(s, n) < 0 || map_put(&s->by_content, hash, s->n + 1, NULL) < 0)
 		return 0;
 	memcpy(&s->frames[s->n_frames], f, n * sizeof(*f));
 	s->rows[s->n++] = (struct stack_row){
@@ -129,10 +128,10 @@ static void set_frame(struct frame_ref *f, uint64_t key)
 /* The reference of a chain, read or not; 0 = no memory. */
 static uint32_t chain_get(struct stacks *s, uint64_t id)
 {
-	const uint64_t *known = idmap_find(&s->by_id, id);
+	uint64_t known = map_get(&s->by_id, id);
 
 	if (known)
-		return (uint32_t)*known;
+		return (uint32_t)known;
 	if (s->n_chains == s->cap_chains) {
 		size_t cap = s->cap_chains ? 2 * s->cap_chains : 1024;
 		uint32_t *grown = realloc(s->chains, cap * sizeof(*grown));
@@ -142,7 +141,7 @@ static uint32_t chain_get(struct stacks *s, uint64_t id)
 		s->chains = grown;
 		s->cap_chains = cap;
 	}
-	if (idmap_put(&s->by_id, id, s->n_chains + 1) < 0)
+	if (map_put(&s->by_id, id, s->n_chains + 1, NULL) < 0)
 		return 0;
 	s->chains[s->n_chains++] = 0;
 	return (uint32_t)s->n_chains;
@@ -165,16 +164,15 @@ void stacks_chain(struct stacks *s, const struct record_chain *c)
 
 static struct process *process_get(struct stacks *s, uint32_t pid)
 {
-	uint64_t *known = idmap_find(&s->processes, pid);
-	struct process *p;
+	struct process *p = map_pointer(map_get(&s->processes, pid));
 
-	if (known && *known)
-		return (struct process *)(uintptr_t)*known;
+	if (p)
+		return p;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
 	p->pid = pid;
-	if (idmap_put(&s->processes, pid, (uintptr_t)p) < 0) {
+	if (map_put(&s->processes, pid, (uintptr_t)p, NULL) < 0) {
 		free(p);
 		return NULL;
 	}
@@ -183,12 +181,7 @@ static struct process *process_get(struct stacks *s, uint32_t pid)
 
 void stacks_exit(struct stacks *s, uint32_t pid)
 {
-	uint64_t *known = idmap_find(&s->processes, pid);
-
-	if (!known)
-		return;
-	free((struct process *)(uintptr_t)*known);
-	*known = 0;
+	free(map_pointer(map_take(&s->processes, pid)));
 }
 
 void stacks_maps(struct stacks *s, const struct record_maps *m)
@@ -296,9 +289,9 @@ static void teach(void *ctx, struct frame_ref at, const struct row *row)
 	struct stacks *s = ctx;
 	uint64_t key = ROW_KEY(at.module, at.offset);
 
-	if (at.module == 0 || idmap_find(&s->taught, key))
+	if (at.module == 0 || map_get(&s->taught, key))
 		return;
-	if (kernel_teach(s->kernel, key, row) == 0 && idmap_put(&s->taught, key, 1) == 0)
+	if (kernel_teach(s->kernel, key, row) == 0 && map_put(&s->taught, key, 1, NULL) == 0)
 		s->totals.taught++;
 }
 
@@ -441,14 +434,14 @@ void stacks_free(struct stacks *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->processes.cap; i++)
-		free((struct process *)(uintptr_t)s->processes.slots[i].value);
+		free(map_pointer(s->processes.slots[i].value));
 	for (size_t i = 0; i < PENDING_MAX; i++)
 		free(s->pending[i].bytes);
 	check_free(s->check);
-	idmap_done(&s->by_content);
-	idmap_done(&s->by_id);
-	idmap_done(&s->taught);
-	idmap_done(&s->processes);
+	map_done(&s->by_content);
+	map_done(&s->by_id);
+	map_done(&s->taught);
+	map_done(&s->processes);
 	free(s->chains);
 	free(s->scratch);
 	free(s->frames);
