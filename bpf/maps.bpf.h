@@ -188,7 +188,8 @@ static void stop_self(struct cpu_state *cs)
 	if (bpf_map_update_elem(&stopped, &pid, &st, BPF_ANY) < 0)
 		return;
 	__sync_fetch_and_add(&cs->stops, 1);
-	(void)bpf_send_signal(SIGSTOP);
+	/* To this thread: one that is on its way to another would let this one run on. */
+	(void)bpf_send_signal_thread(SIGSTOP);
 }
 
 /* Wakes the reader when a ring is a quarter full, and who freezes when it is half full, once

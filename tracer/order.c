@@ -93,9 +93,18 @@ void order_mark(struct order *o, int ring, int64_t t_ns)
 	o->queues[ring].mark_ns = t_ns;
 }
 
-bool order_pop(struct order *o, struct event *ret)
+int64_t order_marked(const struct order *o)
 {
 	int64_t mark_ns = INT64_MAX;
+
+	for (int i = 0; i < o->n; i++)
+		mark_ns = MIN(mark_ns, o->queues[i].mark_ns);
+	return mark_ns;
+}
+
+bool order_pop(struct order *o, struct event *ret)
+{
+	int64_t mark_ns = order_marked(o);
 	struct queue *first = NULL;
 
 	if (o->backlog == 0)
@@ -103,7 +112,6 @@ bool order_pop(struct order *o, struct event *ret)
 	for (int i = 0; i < o->n; i++) {
 		struct queue *q = &o->queues[i];
 
-		mark_ns = MIN(mark_ns, q->mark_ns);
 		if (q->head < q->tail &&
 		    (!first || is_before(&q->ev[q->head], &first->ev[first->head])))
 			first = q;

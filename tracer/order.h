@@ -22,6 +22,9 @@ int order_push(struct order *o, int ring, const struct event *ev);
 /* From now on, events of that ring are not older than t_ns. INT64_MAX: it has ended. */
 void order_mark(struct order *o, int ring, int64_t t_ns);
 
+/* The earliest mark: what was made before has been read, of whatever ring. */
+int64_t order_marked(const struct order *o);
+
 /* The next event in order of time, releases before acquisitions of the same instant; false when
  * a ring may still send an earlier one. */
 bool order_pop(struct order *o, struct event *ret);

@@ -276,6 +276,11 @@ static void tick(struct reader *r)
 	read_all(r);
 	if (r->pressure)
 		pressure_relieve(r->pressure);
+	/* Not before what a process was stopped for has been read, and repaired. */
+	for (size_t i = 0; i < n; i++) {
+		if ((int64_t)list[i].since_ns > order_marked(r->order))
+			list[i].since_ns = 0;
+	}
 	r->totals.continued += kernel_continue(r->opts.kernel, list, n);
 	check_abort(r);
 	if (now - r->flushed_ns >= FLUSH_NS) {
