@@ -222,8 +222,7 @@ static void add_cost(struct str *out, const struct run_view *v)
 	add_value(&s, ", ", v, TRACE_tracer_rss_bytes, "");
 	add_value(&s, "; in BPF programs ", v, TRACE_program_ns, "");
 	if (is_more(v, TRACE_copies_bytes))
-		add_value(&s, "; copies of files ", v, TRACE_copies_bytes,
-			  ", charged to the group");
+		add_value(&s, "; copies of files ", v, TRACE_copies_bytes, "");
 	if (is_more(v, TRACE_faulted_pages))
 		add_number(&s, "; ", v, TRACE_faulted_pages, "page faulted in", "pages faulted in");
 	if (s.data)

@@ -341,6 +341,11 @@ static int record_end(struct run *run, struct err *err)
 		log_err(run->env->opts->log, LOG_WARN, &why);
 	else if (run->no_trace.code)
 		trace_decline(run->env, run->run_id, run->no_trace.msg);
+	else if (!run->trace)
+		trace_decline(run->env, run->run_id,
+			      run->env->opts->trace == TRACE_NONE
+				      ? "-t none"
+				      : "one of several runs; -t alloc adds traced ones");
 	(void)getrusage(RUSAGE_SELF, &ru);
 	run->end.tool_rss_bytes = ru.ru_maxrss * INT64_C(1024);
 	run->end.tool_cpu_ns = clock_process_cpu_ns() - run->start_cpu_ns;

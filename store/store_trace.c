@@ -198,7 +198,10 @@ static int write_processes(struct trace_writer *w)
 		sqlite3_bind_int64(st, 1, w->run_id);
 		sqlite3_bind_int64(st, 2, p->pid);
 		sqlite3_bind_int64(st, 3, p->start_t_ns);
-		sqlite3_bind_int64(st, 4, p->ppid);
+		if (p->ppid) /* 0: made by analyzer, outside the trace */
+			sqlite3_bind_int64(st, 4, p->ppid);
+		else
+			sqlite3_bind_null(st, 4);
 		bind_text(st, 5, p->exe);
 		sqlite3_bind_text(st, 6, p->comm, (int)strnlen(p->comm, sizeof(p->comm)),
 				  SQLITE_STATIC);

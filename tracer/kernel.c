@@ -95,7 +95,8 @@ static int load_error(int r, struct err *err)
 {
 	if (r == -EPERM || r == -EACCES) {
 		(void)err_set(err, -EPERM, "the kernel does not let this user load BPF programs");
-		return err_hint(err, "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN");
+		return err_hint(err, "run as root, or with CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN, "
+				     "CAP_SYS_PTRACE and CAP_CHOWN");
 	}
 	if (r == -ESRCH || r == -ENOENT) {
 		(void)err_set(err, -ENOTSUP, "this kernel has no type information (BTF)");
