@@ -30,7 +30,8 @@ static void emit_process(u8 kind, u8 flags, struct task_struct *task, u32 ppid, 
 	r->ppid = ppid;
 	r->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	r->status = status;
-	(void)bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), task->comm);
+	/* The leader's: the last thread to end may bear any name. */
+	(void)BPF_CORE_READ_STR_INTO(&r->comm, task, group_leader, comm);
 	r->t_ns = bpf_ktime_get_ns();
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 }

@@ -82,8 +82,8 @@ void processes_note(struct processes *p, const struct record_process *r)
 	if (!info)
 		return;
 	info->start_t_ns = MIN(info->start_t_ns, t_ns);
-	/* The name at the end is that of the thread that ended last. */
-	if (r->kind == EVENT_EXEC || !info->comm[0]) {
+	/* The name that an exec or the end tells is newer than that of the fork. */
+	if (r->kind != EVENT_FORK || !info->comm[0]) {
 		memcpy(info->comm, r->comm, sizeof(info->comm));
 		info->comm[sizeof(info->comm) - 1] = 0;
 	}
