@@ -48,7 +48,7 @@ struct news {
 	u32 kind, flags;
 };
 
-static __noinline int emit(const struct news *n)
+__noinline int emit(const struct news *n)
 {
 	u64 id = bpf_get_current_pid_tgid();
 	struct record_call *r;
@@ -57,6 +57,8 @@ static __noinline int emit(const struct news *n)
 	u32 cpu;
 	u64 seq, flags;
 
+	if (!n)
+		return 0;
 	cs = this_cpu(&cpu);
 	ring = bpf_map_lookup_elem(&rings, &cpu);
 	if (!cs || !ring)
