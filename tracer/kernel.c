@@ -540,7 +540,7 @@ void kernel_detach(struct kernel *k)
 {
 	int fds[2] = {-1, -1};
 
-	if (!k->has_multi && k->n_links > 0 && pipe2(fds, O_CLOEXEC) == 0 && fork() == 0) {
+	if (k->n_links > 0 && pipe2(fds, O_CLOEXEC) == 0 && fork() == 0) {
 		close(fds[1]);
 		hold_links(k, fds[0]);
 	}

@@ -37,8 +37,8 @@ int kernel_teach(struct kernel *k, uint64_t key, const struct row *row);
 /* Probes of one file; fd stays the caller's. */
 int kernel_attach(struct kernel *k, int fd, const struct probes *probes, struct err *err);
 
-/* Takes all probes away. Fast where one link holds a file's probes; else a process of its own is
- * left to close them, and nobody waits. */
+/* Takes all probes away. The kernel waits for a grace period per link, 20 ms with one link for a
+ * file's probes, 100 ms for each probe without: a process of its own is left to close them. */
 void kernel_detach(struct kernel *k);
 
 /* Processes that the programs have stopped. What they were stopped for is in the rings by then. */
