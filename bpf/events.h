@@ -79,7 +79,7 @@ _Static_assert(sizeof(struct row) == 20, "struct row");
 #define CHAIN_FIXES 4
 #define CHECK_EVERY 1021 /* walked stacks; prime, to fall into no program's rhythm */
 #define CAPTURE_CHUNK 4096
-#define CAPTURE_CHUNKS 32 /* of the stack at most, per capture: clang's deepest was 132 KB */
+#define CAPTURE_CHUNKS 64 /* of the stack at most, per capture: 256 KiB; clang needs 132 KB */
 
 enum record_type {
 	RECORD_CALL = 1,

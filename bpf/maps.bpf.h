@@ -200,7 +200,7 @@ static u64 wakeup(void *ring, struct cpu_state *cs)
 
 	if (used > cs->peak)
 		cs->peak = used;
-	if (used > ring_bytes / 4 * 3 && policy == POLICY_PAUSE)
+	if (used > ring_bytes / 8 * 7 && policy == POLICY_PAUSE)
 		stop_self(cs);
 	level = (used > ring_bytes / 4) + (used > ring_bytes / 2);
 	if (level <= cs->woken)

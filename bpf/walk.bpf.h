@@ -330,8 +330,8 @@ __noinline u64 send_capture(struct thread *th, u32 cpu, u64 seq)
 	c.end = stack_top(c.at);
 	if (c.end - c.at > CAPTURE_CHUNK * CAPTURE_CHUNKS)
 		c.end = c.at + CAPTURE_CHUNK * CAPTURE_CHUNKS;
-	/* The upper half of a ring is for events: nobody is to be stopped for a stack. */
-	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + (c.end - c.at) > ring_bytes / 2)
+	/* The last quarter of a ring is for events: nobody is to be stopped for a stack. */
+	if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + (c.end - c.at) > ring_bytes / 4 * 3)
 		return 0;
 	chain->type = RECORD_CAPTURE;
 	chain->quality = th->walk.quality;
