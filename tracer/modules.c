@@ -287,7 +287,9 @@ int modules_from_maps(struct modules *ms, const struct record_maps *maps, struct
 	ret->exec_pages = maps->exec_pages;
 	ret->generation = (uint32_t)maps->generation;
 	ret->n = 0;
-	for (uint32_t i = 0; i < MIN(maps->n, MAPS_MAX); i++) {
+	if (maps->n >= MAPS_MAX)
+		return -ENOSPC; /* there are more */
+	for (uint32_t i = 0; i < maps->n; i++) {
 		const struct map_entry *e = &maps->entry[i];
 		struct map_line m = {.start = e->start, .end = e->end, .pgoff = e->pgoff * 4096};
 		struct module_file *f = NULL;
@@ -309,10 +311,28 @@ int modules_from_maps(struct modules *ms, const struct record_maps *maps, struct
 	return ret->n ? 0 : -ENOENT;
 }
 
+static bool is_of_no_file(const struct map_line *m)
+{
+	return m->ino == 0 && strcmp(m->path, "[vdso]") != 0;
+}
+
+/* Code of no file has no names, and may be in any number of pieces: files go first. */
+static void drop_code_of_no_file(struct table *t)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (t->range[i].module != MODULE_ANONYMOUS)
+			t->range[n++] = t->range[i];
+	}
+	t->n = n;
+}
+
 int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret)
 {
 	_cleanup_fclose_ FILE *f = NULL;
 	_cleanup_free_ char *line = NULL;
+	bool is_full = false;
 	struct map_line m;
 	size_t cap = 0;
 	char path[32];
@@ -331,7 +351,11 @@ int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret)
 		/* As the kernel counts: code that can be written is data to it. */
 		if (m.perms[1] != 'w')
 			ret->exec_pages += (m.end - m.start) / 4096;
-		if (ret->n < TABLE_RANGES)
+		if (ret->n == TABLE_RANGES && !is_full) {
+			is_full = true;
+			drop_code_of_no_file(ret);
+		}
+		if (ret->n < TABLE_RANGES && !(is_full && is_of_no_file(&m)))
 			add_range(ms, pid, &m, ret);
 	}
 	if (ret->n == 0)

@@ -201,7 +201,7 @@ static void code_of_no_file(void **state)
 	munmap(writable, 5 * 4096);
 }
 
-/* More than the table holds: the first ones, and the pages of all. */
+/* More than the table holds: those of files, and the pages of all. */
 static void more_ranges_than_fit(void **state)
 {
 	static struct table before, after;
@@ -209,13 +209,39 @@ static void more_ranges_than_fit(void **state)
 	uint8_t *area;
 
 	assert_int_equal(modules_read_maps(f->modules, (uint32_t)getpid(), &before), 0);
-	area = mmap(NULL, 800 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	for (int i = 0; i < 400; i++)
+	area = mmap(NULL, 1200 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < 600; i++)
 		assert_int_equal(mprotect(area + 2 * i * 4096, 4096, PROT_READ | PROT_EXEC), 0);
 	assert_int_equal(modules_read_maps(f->modules, (uint32_t)getpid(), &after), 0);
-	assert_int_equal(after.n, TABLE_RANGES);
-	assert_int_equal(after.exec_pages, before.exec_pages + 400);
-	munmap(area, 800 * 4096);
+	assert_int_equal(after.exec_pages, before.exec_pages + 600);
+	for (uint32_t i = 0; i < before.n; i++) {
+		const struct table_range *r =
+			range_at(&after, (void *)(uintptr_t)before.range[i].start);
+
+		if (before.range[i].module == MODULE_ANONYMOUS)
+			continue;
+		assert_non_null(r);
+		assert_int_equal(r->module, before.range[i].module);
+		assert_int_equal(r->bias, before.range[i].bias);
+	}
+	assert_null(range_at(&after, area));
+	munmap(area, 1200 * 4096);
+}
+
+/* A list that the kernel side had to end early is none. */
+static void a_list_that_is_cut(void **state)
+{
+	static struct record_maps maps;
+	static struct table t;
+	struct fixture *f = *state;
+
+	maps = (struct record_maps){.n = MAPS_MAX - 1, .exec_pages = 7};
+	for (uint32_t i = 0; i < MAPS_MAX; i++)
+		maps.entry[i] = (struct map_entry){.start = 4096 * (i + 1), .end = 4096 * (i + 2)};
+	assert_int_equal(modules_from_maps(f->modules, &maps, &t), 0);
+	assert_int_equal(t.n, MAPS_MAX - 1);
+	maps.n = MAPS_MAX;
+	assert_int_equal(modules_from_maps(f->modules, &maps, &t), -ENOSPC);
 }
 
 static void a_process_that_is_gone(void **state)
@@ -243,6 +269,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(own_code, setup, teardown),
 		cmocka_unit_test_setup_teardown(code_of_no_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_ranges_than_fit, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_list_that_is_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_process_that_is_gone, setup, teardown),
 	};
 
