@@ -45,7 +45,7 @@ static const struct opt options[] = {
 	{0, NULL, NULL, "Observing"},
 	{'s', "period", "DUR", "sampling period, 10ms to 1h (default 1s)"},
 	{'s', "sampleperiod", "DUR", NULL},
-	{'t', "trace", "WHAT", "allocations: auto (default; one run), none, alloc"},
+	{'t', "trace", "WHAT", "allocations: auto (default), none, alloc"},
 	{OPT_TRACE_POLICY, "trace-policy", "WHAT", "events too fast: pause, drop, abort"},
 	{OPT_EVENTS_MAX, "events-max", "SIZE", "most of events.zst (default 4G)"},
 	{0, NULL, NULL, "Results"},

@@ -14,7 +14,8 @@ cap "$ANALYZER" -t none -o none sh -c 'exit 7'
 t "-t none: status" is $status 7
 t "-t none: no word of tracing" hasnt err 'no allocation stacks'
 t "-t none: the report says so" report_says none '^  n/a (not traced'
-t "-t none: nothing is recorded" is "$(sql none 'SELECT trace IS NULL FROM run')" 1
+t "-t none: recorded with the reason" is "$(sql none \
+	"SELECT json_extract(trace, '\$.not_traced') FROM run")" "-t none"
 t "-t none: no events.zst" test ! -e none/events.zst
 
 # -- as somebody who must not
@@ -45,12 +46,13 @@ t "--root /: the same" is "$(traced root)" $((can == 0))
 # -- of several runs only one more of each setting, and on request
 cap "$ANALYZER" -q -n 2 -o two true
 t "-n 2: two runs" is "$(sql two 'SELECT group_concat(name) FROM run')" baseline,baseline
-t "-n 2: none traced" is "$(sql two 'SELECT count(trace) FROM run')" 0
+t "-n 2: none traced" is "$(sql two \
+	"SELECT count(json_extract(trace, '\$.not_traced')) FROM run")" 2
 cap "$ANALYZER" -q -n 2 -t alloc -o three true
 t "-n 2 -t alloc: one more" is "$(sql three 'SELECT group_concat(name) FROM run')" \
 	"baseline,baseline,baseline traced"
-t "-n 2 -t alloc: the others are untraced" is "$(sql three 'SELECT group_concat(run_id) FROM run
-	WHERE trace IS NOT NULL')" 3
+t "-n 2 -t alloc: the others are untraced" is "$(sql three "SELECT group_concat(run_id) FROM run
+	WHERE name LIKE '% traced' OR trace NOT LIKE '%not_traced%'")" 3
 
 # -- where it can
 if [ $can != 0 ]; then
