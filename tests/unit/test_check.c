@@ -71,6 +71,7 @@ static int setup(void **state)
 
 	own_stack_setup(state);
 	assert_int_equal(modules_new(&modules, &err), 0);
+	assert_non_null(modules_get(modules, VDSO_ID));
 	assert_string_equal(modules_get(modules, VDSO_ID)->m.path, "[vdso]");
 	dl_iterate_phdr(add_ranges, NULL);
 	qsort(ranges, n_ranges, sizeof(ranges[0]), by_start);
@@ -566,7 +567,7 @@ static void many_processes(void **state)
 /* Each process with a copy of its own of a file that is not on the stack. */
 static void many_files(void **state)
 {
-	static uint8_t part[65536];
+	static uint8_t part[16384];
 	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct range more[RANGES_MAX];
 
