@@ -6,6 +6,7 @@
 #include "bpf/events.h"
 #include "model/kinds.h"
 
+#define SIGCONT 18
 #define SIGSTOP 19
 #define CPUS_MAX 1024
 

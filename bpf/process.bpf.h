@@ -113,7 +113,11 @@ int signal_deliver(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* A stop that comes from somebody else, while a process is stopped by us, stays. */
+/*
+ * A stop that comes from somebody else, while a process is stopped by us, stays. Who is continued,
+ * by whom ever, is forgotten here, where signals come one after the other, but not while our next
+ * stop is on its way: that one is still to be undone.
+ */
 SEC("raw_tp/signal_generate")
 int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -122,13 +126,16 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 	struct stopped *st;
 	u32 pid;
 
-	if (sig < SIGSTOP || sig > SIGSTOP + 3) /* STOP, TSTP, TTIN, TTOU */
+	if (sig < SIGCONT || sig > SIGSTOP + 3) /* CONT, STOP, TSTP, TTIN, TTOU */
 		return 0;
 	pid = BPF_CORE_READ(task, tgid);
 	st = bpf_map_lookup_elem(&stopped, &pid);
 	if (!st)
 		return 0;
-	if (st->is_own_pending && sig == SIGSTOP)
+	if (sig == SIGCONT) {
+		if (!st->is_own_pending)
+			(void)bpf_map_delete_elem(&stopped, &pid);
+	} else if (st->is_own_pending && sig == SIGSTOP)
 		st->is_own_pending = 0;
 	else
 		st->is_foreign = 1;

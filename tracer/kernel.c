@@ -393,9 +393,10 @@ int kernel_continue(struct kernel *k, const struct stopped_process *list, size_t
 		if (bpf_map_lookup_elem(fd, &list[i].pid, &st) < 0 ||
 		    st.since_ns != list[i].since_ns)
 			continue; /* stopped anew, for something that was not read yet */
-		/* Forgotten first: once it runs, it may be stopped anew. */
-		(void)bpf_map_delete_elem(fd, &list[i].pid);
-		if (!st.is_foreign && kill((pid_t)list[i].pid, SIGCONT) == 0)
+		/* The program at the signal forgets it: in between it may be stopped anew. */
+		if (st.is_foreign)
+			(void)bpf_map_delete_elem(fd, &list[i].pid);
+		else if (kill((pid_t)list[i].pid, SIGCONT) == 0)
 			continued++;
 	}
 	return continued;
