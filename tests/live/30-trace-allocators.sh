@@ -35,4 +35,22 @@ for lib in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
 		 SELECT count(DISTINCT hex(i * i) || i) FROM n'
 	t "$lib: sqlite3, event for event" same s.$lib --heap-only
 done
+# -- a neighbour that allocates beside a traced workload: no program of ours runs for it, unless it
+# runs the very file that is probed where it lies
+"$ANALYZER" -q -t alloc -o beside sh -c "echo ready; sleep 3; exec $programs/pairs-static" >out 2>err &
+pid=$!
+await out ready
+"$programs/storm" -n 1000000 >"$work/.storm"
+t "the neighbour ran, and before the workload ended" kill -0 $pid
+wait $pid
+t "10^6 pairs of a neighbour: no program has run" is "$(figure beside outside)" 0
+t "while the workload's own are counted" test "$(figure beside hits)" -ge 20014
+cp "$programs/pairs-static" shared
+"$ANALYZER" -q -t alloc -o shared.d sh -c "./shared >.null; echo ready; sleep 2" >out 2>err &
+pid=$!
+await out ready
+./shared >"$work/.shared"
+wait $pid
+t "the same static file outside: its calls are seen to be none of ours" \
+	test "$(figure shared.d outside)" -ge 20014
 done_testing
