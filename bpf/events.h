@@ -119,6 +119,8 @@ struct record_chain {
 	u64 id;
 	u64 ip, sp, bp;
 	u64 rbx, r12, r13, r14, r15; /* of the innermost frame: only with depth 0 */
+	/* Of a capture: which table of the process's code it belongs to. */
+	u64 exec_pages, generation;
 	u64 checks; /* a capture of what was walked all the same, to compare: the chain's id */
 	u32 n_bytes;
 	u32 n_fixes;
@@ -190,7 +192,7 @@ struct record_process {
 };
 
 _Static_assert(sizeof(struct record_call) == 56, "struct record_call");
-_Static_assert(sizeof(struct record_chain) == 160 + 8 * CHAIN_FRAMES_MAX, "struct record_chain");
+_Static_assert(sizeof(struct record_chain) == 176 + 8 * CHAIN_FRAMES_MAX, "struct record_chain");
 _Static_assert(sizeof(struct record_bytes) == 24 + CAPTURE_CHUNK, "struct record_bytes");
 _Static_assert(sizeof(struct record_maps) == 32 + 40 * MAPS_MAX, "struct record_maps");
 _Static_assert(sizeof(struct record_unwind) == 16 + 16 * UNWIND_SLOTS, "struct record_unwind");

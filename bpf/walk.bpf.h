@@ -227,13 +227,14 @@ static long send_chunk(u32 i __attribute__((unused)), struct capture_ctx *c)
 	/* A page that is not there is waited for here: held, a record keeps all after it unread. */
 	if (c->at >= c->end || !read_word(c->at, &word))
 		return 1;
+	if (len > c->end - c->at)
+		len = c->end - c->at;
+	barrier_var(len); /* else the compiler leaves out what older verifiers must see */
+	if (len > CAPTURE_CHUNK)
+		return 1;
 	b = bpf_ringbuf_reserve(c->ring, sizeof(*b), 0);
 	if (!b)
 		return 1;
-	if (len > c->end - c->at)
-		len = c->end - c->at;
-	if (len > CAPTURE_CHUNK)
-		len = CAPTURE_CHUNK; /* for the verifier */
 	b->type = RECORD_BYTES;
 	b->len = len;
 	b->id = c->id;
@@ -342,6 +343,8 @@ __noinline u64 send_capture(struct thread *th, u32 cpu, u64 seq)
 	chain->sp = th->walk.sp;
 	chain->bp = th->walk.bp;
 	chain->n_bytes = c.end - c.at;
+	chain->exec_pages = code_pages();
+	chain->generation = generation(chain->pid);
 	note_fixes(chain);
 	len = CHAIN_HEAD + 8 * (u64)(th->walk.depth & (CHAIN_FRAMES_MAX - 1));
 	if (len > sizeof(*chain) || bpf_ringbuf_output(ring, chain, len, BPF_RB_NO_WAKEUP) < 0)

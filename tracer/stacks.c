@@ -29,7 +29,6 @@ struct stack_row {
 struct process {
 	uint32_t pid, ppid;
 	bool has_table;
-	bool is_fresh; /* the kernel side has just listed it */
 	struct table table;
 };
 
@@ -194,29 +193,36 @@ void stacks_maps(struct stacks *s, const struct record_maps *m)
 		return;
 	}
 	s->totals.tables++;
-	p->has_table = p->is_fresh = true;
+	p->has_table = true;
 	(void)kernel_set_table(s->kernel, m->pid, &p->table);
 }
 
-/* The code of a process, as it is now where the table was not valid; told to the kernel side
- * too. */
-static struct process *look_up(struct stacks *s, uint32_t pid, bool is_stale)
+/* The code of a process as it is now, told to the kernel side too. */
+static void refresh(struct stacks *s, struct process *p)
 {
-	struct process *p = process_get(s, pid);
-
-	if (!p || (p->has_table && (!is_stale || p->is_fresh))) {
-		if (p)
-			p->is_fresh = false;
-		return p;
-	}
 	s->totals.tables++;
 	/* Before the look: a change in between makes the table one of the past. */
-	p->table.generation = kernel_generation(s->kernel, pid);
-	/* Gone: what is known of it is of another time. */
-	p->has_table = modules_read_maps(s->modules, pid, &p->table) == 0;
+	p->table.generation = kernel_generation(s->kernel, p->pid);
+	p->has_table = modules_read_maps(s->modules, p->pid, &p->table) == 0;
 	if (p->has_table)
-		(void)kernel_set_table(s->kernel, pid, &p->table);
-	return p;
+		(void)kernel_set_table(s->kernel, p->pid, &p->table);
+}
+
+/*
+ * The process whose code a capture belongs to, looked up when it is not known yet. NULL: the
+ * process is gone, or its code has changed meanwhile.
+ */
+static struct process *look_up(struct stacks *s, const struct record_chain *c)
+{
+	struct process *p = process_get(s, c->pid);
+
+	if (!p)
+		return NULL;
+	if (p->has_table && p->table.exec_pages == c->exec_pages &&
+	    p->table.generation == c->generation)
+		return p;
+	refresh(s, p);
+	return p->has_table && p->table.exec_pages == c->exec_pages ? p : NULL;
 }
 
 void stacks_process(struct stacks *s, uint32_t pid, uint32_t ppid)
@@ -226,8 +232,8 @@ void stacks_process(struct stacks *s, uint32_t pid, uint32_t ppid)
 	if (!p)
 		return;
 	/* A child may end before anybody can look at it; its code is where its parent has it. */
-	if (parent)
-		(void)look_up(s, ppid, false);
+	if (parent && !parent->has_table)
+		refresh(s, parent);
 	p->ppid = ppid;
 	p->has_table = parent && parent->has_table;
 	if (p->has_table)
@@ -251,7 +257,7 @@ void stacks_capture(struct stacks *s, const struct record_chain *c)
 	p->len = 0;
 	memcpy(&p->head, c, CHAIN_HEAD + 8 * MIN((size_t)c->depth, CHAIN_FRAMES_MAX));
 	/* Looked up at once: the process may not live long. */
-	(void)look_up(s, c->pid, c->quality == STACK_NONE);
+	(void)look_up(s, c);
 }
 
 static struct pending *find_pending(struct stacks *s, uint64_t id)
@@ -320,7 +326,7 @@ static struct capture capture_of(const struct pending *p)
 
 static uint32_t unwind_pending(struct stacks *s, struct pending *p)
 {
-	struct process *proc = look_up(s, p->head.pid, false);
+	struct process *proc = look_up(s, &p->head);
 	struct range ranges[TABLE_RANGES];
 	struct unwind_env env = {.ranges = ranges, .get_cfi = get_cfi, .on_row = teach, .ctx = s};
 	struct capture c = capture_of(p);
@@ -328,7 +334,7 @@ static uint32_t unwind_pending(struct stacks *s, struct pending *p)
 	enum stack_quality quality = STACK_NONE;
 	uint32_t depth = MIN(p->head.depth, UNWIND_FRAMES_MAX), n = 0;
 
-	if (!proc || !proc->has_table || !found) {
+	if (!proc || !found) {
 		s->totals.unresolved++;
 		return 0;
 	}
@@ -350,13 +356,13 @@ static uint32_t unwind_pending(struct stacks *s, struct pending *p)
 
 static void check_pending(struct stacks *s, struct pending *p, uint32_t stack)
 {
-	struct process *proc = process_get(s, p->head.pid);
+	struct process *proc = look_up(s, &p->head);
 	struct range ranges[TABLE_RANGES];
 	struct capture c = capture_of(p);
 	const struct stack_row *row = &s->rows[stack - 1];
 	enum check_verdict verdict;
 
-	if (!proc || !proc->has_table)
+	if (!proc)
 		return;
 	apply_fixes(p);
 	verdict = check_stack(s->check, ranges, modules_ranges(&proc->table, ranges), &c,
