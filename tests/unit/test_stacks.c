@@ -163,9 +163,13 @@ static void capture_as(struct fixture *f, uint32_t pid, uint64_t id, enum stack_
 {
 	static struct record_chain c;
 	static struct record_bytes b;
+	static struct table now;
 	const struct capture *shot = &own_shot.capture;
 
+	assert_int_equal(modules_read_maps(f->modules, (uint32_t)getpid(), &now), 0);
 	c = (struct record_chain){
+		.exec_pages = now.exec_pages,
+		.generation = 5, /* as kernel_generation above has it */
 		.type = RECORD_CAPTURE,
 		.quality = (uint8_t)quality,
 		.pid = pid,
@@ -242,6 +246,22 @@ static void a_capture_is_unwound_and_taught(void **state)
 	assert_int_equal(stacks_totals(f->stacks).captures, 2);
 }
 
+/* Code has changed between the capture and the look: nothing is guessed from what is there now. */
+static void a_capture_of_other_code(void **state)
+{
+	static struct record_chain c;
+	struct fixture *f = *state;
+
+	c = (struct record_chain){.type = RECORD_CAPTURE,
+				  .pid = (uint32_t)getpid(),
+				  .id = CAPTURE_ID | 1,
+				  .exec_pages = 1,
+				  .generation = 5};
+	stacks_capture(f->stacks, &c);
+	assert_int_equal(stack_of(f, CAPTURE_ID | 1), 0);
+	assert_int_equal(stacks_totals(f->stacks).unresolved, 1);
+}
+
 /* Its record of fork is read when it is gone: its code is its parent's. */
 static void a_child_that_is_gone(void **state)
 {
@@ -306,6 +326,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(many_chains, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_capture_is_unwound_and_taught, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_capture_of_other_code, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_child_that_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_known_of_the_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_captures, setup, teardown),
