@@ -112,22 +112,21 @@ static bool on_signal_stack(struct task_struct *task, u64 sp)
 static bool is_nested(struct thread *th, u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u64 tramp = trampoline();
+	u64 tramp = trampoline(), blocked = BPF_CORE_READ(task, blocked.sig[0]);
 
 	for (int i = 0; i < CALLS_MAX && th->n_calls > 0; i++) {
 		struct call *c = &th->call[(th->n_calls - 1) & (CALLS_MAX - 1)];
-		u64 word = 0;
+		u64 word = 0, sig = c->signal;
 		bool is_below =
 			sp > c->sp && !on_signal_stack(task, sp) && !on_signal_stack(task, c->sp);
 
+		/* In a handler that has interrupted it: it goes on, even if its return address has
+		 * been taken from the stack by then. */
+		if (!is_below && sig - 1 < 64 && blocked >> (sig - 1) & 1)
+			return false;
 		if (!is_below && bpf_probe_read_user(&word, sizeof(word), (void *)c->sp) == 0 &&
-		    word == tramp) {
-			u64 sig = c->signal;
-
-			if (sig == 0 || sig > 64)
-				return true;
-			return !(BPF_CORE_READ(task, blocked.sig[0]) >> (sig - 1) & 1);
-		}
+		    word == tramp)
+			return true;
 		th->n_calls--;
 	}
 	return false;
