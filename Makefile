@@ -182,6 +182,9 @@ check-live: all  ## tests on this machine's kernel (root)
 check-vm: all  ## the whole product on real cgroup v2 memory, kernels 6.1 and 6.12
 	$(Q)tests/run vm
 
+check-vm-trace: all  ## the tracer on both of these kernels
+	$(Q)bash tests/vm/trace.sh
+
 check-bare:  ## deps, build, unit and command-line tests in a fresh minimal Debian 12
 	$(Q)tools/check-bare
 
