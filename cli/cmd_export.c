@@ -141,6 +141,12 @@ static void put_by_kind(FILE *out, const struct event *ev)
 	case EVENT_EXIT:
 		(void)fprintf(out, ",\"status\":%" PRIu64, ev->size);
 		break;
+	case EVENT_FAULT:
+		put_address(out, ev);
+		if (ev->size)
+			(void)fprintf(out, ",\"duration_ns\":%" PRIu64, ev->size);
+		put_stack_id(out, ev);
+		break;
 	case EVENT_RESTORE:
 	case EVENT_EXEC:
 	case EVENT_KINDS:

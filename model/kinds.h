@@ -14,6 +14,8 @@ enum event_kind {
 			* child has a copy of what was live */
 	EVENT_EXEC,    /* the process's live blocks are gone */
 	EVENT_EXIT,    /* the process's last thread ended: size = status as of wait(2) */
+	EVENT_FAULT,   /* a major fault: address, size = ns that it took (0 = not known), stack =
+			* that of the site owning the address (0 = none) */
 	EVENT_KINDS
 };
 

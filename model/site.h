@@ -1,6 +1,9 @@
 /*
  * Stacks, sites and what else a traced run leaves behind, as plain data: what the tracer hands to
  * store/ (tables module, frame, stack, stack_frame, site, site_histogram, process, coverage).
+ *
+ * One site of a run is no stack's: kind SITE_OTHER without a stack is the allocator's own memory,
+ * free or internal, private anonymous pages on which nothing is live.
  */
 #pragma once
 
@@ -64,6 +67,9 @@ struct site {
 	int64_t at_peak_bytes;   /* live when the whole workload's live bytes were highest */
 	int64_t temporary_count; /* blocks freed by the next event of the thread that allocated */
 	int64_t failed_count;
+	int64_t major_faults; /* of its addresses, while they were its; -1 = not traced */
+	int64_t fault_ns;     /* that they took, where that is known; -1 = nothing was measured */
+	int64_t max_swapped_bytes;             /* over all scans; -1 = never scanned */
 	uint32_t size_log2[SITE_LOG2_MAX];     /* blocks of 2^i ... 2^(i+1)-1 bytes; 0 in [0] */
 	uint32_t lifetime_log2[SITE_LOG2_MAX]; /* freed blocks by age in ns, likewise */
 };
@@ -101,7 +107,7 @@ struct tracer_stat {
 struct trace_result {
 	const struct module *modules;
 	size_t n_modules;
-	const struct frame *frames;
+	const struct frame *frames; /* first those of faults, by struct fault's place */
 	size_t n_frames;
 	const struct stack *stacks;
 	size_t n_stacks;

@@ -51,6 +51,20 @@ static void on_event(void *ctx, const struct event *ev)
 	events_put(*((struct trace *)ctx)->env->events, ev);
 }
 
+static void on_faults(void *ctx, const struct fault *faults, size_t n)
+{
+	const struct trace *t = ctx;
+
+	store_put_faults(t->env->store, t->run_id, faults, n);
+}
+
+static void on_scan(void *ctx, const struct scan *scan, const struct site_sample *sites, size_t n)
+{
+	const struct trace *t = ctx;
+
+	store_put_scan(t->env->store, t->run_id, scan, sites, n);
+}
+
 static void on_loss(void *ctx, int ring, int64_t from_ns, int64_t to_ns, int64_t count)
 {
 	struct trace *t = ctx;
@@ -153,6 +167,8 @@ int trace_new(struct trace **ret, const struct run_env *env, const struct run_sp
 		.module = on_module,
 		.stack = on_stack,
 		.event = on_event,
+		.faults = on_faults,
+		.scan = on_scan,
 		.loss = on_loss,
 		.flush = on_flush,
 	};

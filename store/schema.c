@@ -155,9 +155,60 @@ static const char trace_tables[] =
 	" temporary_count INTEGER," /* freed by the next event of the thread */
 	" failed_count INTEGER,"
 	" major_faults INTEGER,"
+	" fault_ns INTEGER," /* that they took; NULL where that cannot be measured */
 	" max_swapped_bytes INTEGER,"
 	" PRIMARY KEY (run_id, site_id)"
 	") STRICT, WITHOUT ROWID;"
+
+	/* A scan of the page tables; a row of `site_sample` where a site's figures have changed
+	 * since its last row. */
+	"CREATE TABLE scan ("
+	" run_id INTEGER NOT NULL,"
+	" t_ns INTEGER NOT NULL,"
+	" period_ns INTEGER," /* until the next one: what keeps scanning within its budget */
+	" scan_ns INTEGER,"   /* CPU time that it took */
+	" processes INTEGER,"
+	" blocks INTEGER,"         /* live ones that were laid over the pages */
+	" resident_bytes INTEGER," /* of all sites */
+	" swapped_bytes INTEGER,"
+	" swapcache_bytes INTEGER," /* NULL where the kernel does not show it */
+	" PRIMARY KEY (run_id, t_ns)"
+	") STRICT, WITHOUT ROWID;"
+
+	/* Bytes of pages: each is divided among the live blocks on it in proportion to their bytes
+	 * on it. resident + swapped is also hot + cold + returned + thrashing; hot, what never left
+	 * memory, has no column. */
+	"CREATE TABLE site_sample ("
+	" run_id INTEGER NOT NULL,"
+	" site_id INTEGER NOT NULL,"
+	" t_ns INTEGER NOT NULL,"
+	" live_bytes INTEGER," /* requested and not freed */
+	" resident_bytes INTEGER,"
+	" swapped_bytes INTEGER,"   /* the page's entry is a swap entry */
+	" swapcache_bytes INTEGER," /* of them still in memory too; NULL = not known */
+	" cold_bytes INTEGER,"      /* swapped, and never came back */
+	" returned_bytes INTEGER,"  /* came back once, wherever they are now */
+	" thrashing_bytes INTEGER," /* came back more often */
+	" major_faults INTEGER,"    /* so far */
+	" scan_ns INTEGER,"         /* CPU time of the scan */
+	" PRIMARY KEY (run_id, site_id, t_ns)"
+	") STRICT, WITHOUT ROWID;"
+
+	"CREATE TABLE fault ("
+	" run_id INTEGER NOT NULL,"
+	" t_ns INTEGER NOT NULL," /* when it had been served */
+	" pid INTEGER NOT NULL,"
+	" tid INTEGER NOT NULL,"
+	" address INTEGER NOT NULL,"
+	" site_id INTEGER,"       /* NULL: not the heap */
+	" mapping TEXT NOT NULL," /* file, anon, stack, brk, vdso, unknown */
+	" file TEXT,"
+	" file_offset INTEGER,"
+	" ip_frame INTEGER,"       /* frame_id of the instruction that met it */
+	" duration_ns INTEGER,"    /* NULL where that cannot be measured */
+	" is_own INTEGER NOT NULL" /* 1: the tracer's reading of a stack */
+	") STRICT;"
+	"CREATE INDEX fault_by_run ON fault (run_id, t_ns);"
 
 	"CREATE TABLE site_histogram ("
 	" run_id INTEGER NOT NULL,"

@@ -12,7 +12,8 @@
 
 #include <sqlite3.h>
 
-#define SCHEMA_VERSION 2 /* 1 had no table of traces, from `module` to `tracer_stat` */
+/* 1 had no table of traces, from `module` to `tracer_stat`; 2 none of faults and scans. */
+#define SCHEMA_VERSION 3
 #define SCHEMA_APPLICATION_ID 0x616e6c7a /* "anlz"; `file` and SQLite tools show it */
 
 /* A gap of more than this many sampling periods is a hole: no rate is derived across it. */

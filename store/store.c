@@ -23,6 +23,8 @@ enum record_kind {
 	REC_EVENT,
 	REC_LOSS,
 	REC_TRACER_STAT,
+	REC_FAULTS,
+	REC_SCAN,
 	REC_TRACE,
 	REC_RUN_BEGIN,
 	REC_RUN_END
@@ -42,6 +44,15 @@ struct record {
 		struct decision decision;
 		struct note note; /* event or loss */
 		struct tracer_stat tracer_stat;
+		struct {
+			struct fault *list; /* owned */
+			size_t n;
+		} faults;
+		struct {
+			struct scan scan;
+			struct site_sample *sites; /* owned */
+			size_t n;
+		} scan;
 		/* Borrowed: whoever queues one waits until it is written. */
 		const struct trace_result *trace;
 		const struct run_begin *begin;
@@ -209,6 +220,10 @@ static int write_record(struct store *s, const struct record *r)
 		return write_note(s, r);
 	case REC_TRACER_STAT:
 		return write_tracer_stat(s, r);
+	case REC_FAULTS:
+		return trace_write_faults(s->db, r->run_id, r->faults.list, r->faults.n);
+	case REC_SCAN:
+		return trace_write_scan(s->db, r->run_id, &r->scan.scan, r->scan.sites, r->scan.n);
 	case REC_TRACE:
 		return trace_write(s->db, r->run_id, r->trace);
 	case REC_RUN_BEGIN:
@@ -222,6 +237,14 @@ static int write_record(struct store *s, const struct record *r)
 static int exec_sql(struct store *s, const char *sql)
 {
 	return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+}
+
+static void record_done(struct record *r)
+{
+	if (r->kind == REC_FAULTS)
+		free(r->faults.list);
+	else if (r->kind == REC_SCAN)
+		free(r->scan.sites);
 }
 
 /* Called with the lock held. Everything queued so far becomes one transaction; the lock is not
@@ -238,6 +261,8 @@ static void write_batch(struct store *s)
 		r = write_record(s, &s->queue[(s->head + i) % QUEUE_MAX]);
 	if (r == 0)
 		r = exec_sql(s, "COMMIT");
+	for (size_t i = 0; i < n; i++)
+		record_done(&s->queue[(s->head + i) % QUEUE_MAX]);
 	pthread_mutex_lock(&s->lock);
 	if (r < 0 && s->failure.code == 0) {
 		int code = sqlite3_errcode(s->db);
@@ -488,6 +513,58 @@ void store_put_tracer_stat(struct store *s, int64_t run_id, const struct tracer_
 	if (!r)
 		return;
 	r->tracer_stat = *stat;
+	commit_slot(s);
+}
+
+/* *ret: a copy, or NULL: no memory, which is a row lost like any other. */
+static bool copy_rows(struct store *s, void *ret, const void *rows, size_t n, size_t size)
+{
+	void *copy = malloc(n * size + 1);
+
+	if (copy)
+		memcpy(copy, rows, n * size);
+	*(void **)ret = copy;
+	if (copy)
+		return true;
+	pthread_mutex_lock(&s->lock);
+	s->dropped++;
+	pthread_mutex_unlock(&s->lock);
+	return false;
+}
+
+void store_put_faults(struct store *s, int64_t run_id, const struct fault *faults, size_t n)
+{
+	struct fault *list;
+	struct record *r;
+
+	if (!copy_rows(s, &list, faults, n, sizeof(*faults)))
+		return;
+	r = claim(s, REC_FAULTS, run_id);
+	if (!r) {
+		free(list);
+		return;
+	}
+	r->faults.list = list;
+	r->faults.n = n;
+	commit_slot(s);
+}
+
+void store_put_scan(struct store *s, int64_t run_id, const struct scan *scan,
+		    const struct site_sample *sites, size_t n)
+{
+	struct site_sample *list;
+	struct record *r;
+
+	if (!copy_rows(s, &list, sites, n, sizeof(*sites)))
+		return;
+	r = claim(s, REC_SCAN, run_id);
+	if (!r) {
+		free(list);
+		return;
+	}
+	r->scan.scan = *scan;
+	r->scan.sites = list;
+	r->scan.n = n;
 	commit_slot(s);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "model/decision.h"
+#include "model/fault.h"
 #include "model/run.h"
 #include "model/sample.h"
 #include "model/site.h"
@@ -44,6 +45,12 @@ void store_put_loss(struct store *s, int64_t run_id, const char *source, int64_t
 		    const char *detail);
 
 void store_put_tracer_stat(struct store *s, int64_t run_id, const struct tracer_stat *stat);
+
+/* From any thread; the strings of faults are borrowed until store_run_end. */
+void store_put_faults(struct store *s, int64_t run_id, const struct fault *faults, size_t n);
+/* sites: those whose figures have changed since the last scan. */
+void store_put_scan(struct store *s, int64_t run_id, const struct scan *scan,
+		    const struct site_sample *sites, size_t n);
 
 /* What a traced run leaves; once per run. Waits until all of it is committed, in one transaction:
  * seconds for tens of thousands of sites. */

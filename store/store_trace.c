@@ -8,7 +8,7 @@ struct trace_writer {
 	sqlite3 *db;
 	int64_t run_id;
 	const struct trace_result *t;
-	int64_t last_frame, last_stack; /* ids that earlier runs have taken */
+	int64_t base; /* ids of this run's frames and stacks are above it */
 };
 
 /* NULL after a failure: every use of it then fails too. */
@@ -17,16 +17,6 @@ static sqlite3_stmt *prepare(struct trace_writer *w, const char *sql)
 	sqlite3_stmt *st = NULL;
 
 	return sqlite3_prepare_v2(w->db, sql, -1, &st, NULL) == SQLITE_OK ? st : NULL;
-}
-
-static int read_number(struct trace_writer *w, const char *sql, int64_t *ret)
-{
-	_cleanup_statement_ sqlite3_stmt *st = prepare(w, sql);
-
-	if (!st || sqlite3_step(st) != SQLITE_ROW)
-		return -EIO;
-	*ret = sqlite3_column_int64(st, 0);
-	return 0;
 }
 
 /* "" = there is none. */
@@ -84,7 +74,7 @@ static int write_frames(struct trace_writer *w)
 		const struct frame *f = &w->t->frames[i];
 		const struct module *m = find_module(w->t, f->ref.module);
 
-		sqlite3_bind_int64(st, 1, w->last_frame + 1 + (int64_t)i);
+		sqlite3_bind_int64(st, 1, w->base + 1 + (int64_t)i);
 		bind_text(st, 2, m ? m->path : NULL);
 		bind_build_id(st, 3, m ? build_id_hex(m, hex) : "");
 		sqlite3_bind_int64(st, 4, (int64_t)f->ref.offset);
@@ -102,9 +92,9 @@ static int write_stack_frames(struct trace_writer *w, sqlite3_stmt *st, const st
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < s->depth; i++) {
-		sqlite3_bind_int64(st, 1, w->last_stack + s->id);
+		sqlite3_bind_int64(st, 1, w->base + s->id);
 		sqlite3_bind_int64(st, 2, i);
-		sqlite3_bind_int64(st, 3, w->last_frame + 1 + s->frames[i]);
+		sqlite3_bind_int64(st, 3, w->base + 1 + s->frames[i]);
 		r = step(st);
 	}
 	return r;
@@ -120,7 +110,7 @@ static int write_stacks(struct trace_writer *w)
 	for (size_t i = 0; r == 0 && i < w->t->n_stacks; i++) {
 		const struct stack *s = &w->t->stacks[i];
 
-		sqlite3_bind_int64(st, 1, w->last_stack + s->id);
+		sqlite3_bind_int64(st, 1, w->base + s->id);
 		sqlite3_bind_int64(st, 2, s->depth);
 		bind_text(st, 3, stack_quality_name(s->quality));
 		r = step(st);
@@ -156,18 +146,20 @@ static int write_site(struct trace_writer *w, sqlite3_stmt *st, const struct sit
 
 	sqlite3_bind_int64(st, 1, w->run_id);
 	sqlite3_bind_int64(st, 2, s->id);
-	bind_known(st, 3, s->stack > 0 ? w->last_stack + s->stack : -1);
+	bind_known(st, 3, s->stack > 0 ? w->base + s->stack : -1);
 	bind_text(st, 4, site_kind_name(s->kind));
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		sqlite3_bind_int64(st, (int)i + 5, values[i]);
+	bind_known(st, 14, s->major_faults);
+	bind_known(st, 15, s->fault_ns);
+	bind_known(st, 16, s->max_swapped_bytes);
 	return step(st);
 }
 
 static int write_sites(struct trace_writer *w)
 {
-	/* Faults and swapped bytes stay NULL: nothing here measures them. */
 	_cleanup_statement_ sqlite3_stmt *st =
-		prepare(w, "INSERT INTO site VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,NULL,NULL)");
+		prepare(w, "INSERT INTO site VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	_cleanup_statement_ sqlite3_stmt *histogram =
 		prepare(w, "INSERT INTO site_histogram VALUES (?,?,?,?,?)");
 	int r = st && histogram ? 0 : -EIO;
@@ -251,12 +243,85 @@ int trace_write(sqlite3 *db, int64_t run_id, const struct trace_result *t)
 		write_modules,   write_frames,   write_stacks,  write_sites,
 		write_processes, write_coverage, write_summary,
 	};
-	struct trace_writer w = {.db = db, .run_id = run_id, .t = t};
-	int r = read_number(&w, "SELECT coalesce(max(frame_id), 0) FROM frame", &w.last_frame);
+	struct trace_writer w = {.db = db, .run_id = run_id, .t = t, .base = trace_id_base(run_id)};
+	int r = 0;
 
-	if (r == 0)
-		r = read_number(&w, "SELECT coalesce(max(stack_id), 0) FROM stack", &w.last_stack);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(parts); i++)
 		r = parts[i](&w);
+	return r;
+}
+
+/* -- rows of the run while it goes on ------------------------------------------------------------
+ */
+
+static int write_fault(sqlite3_stmt *st, int64_t run_id, const struct fault *f)
+{
+	sqlite3_bind_int64(st, 1, run_id);
+	sqlite3_bind_int64(st, 2, f->t_ns);
+	sqlite3_bind_int64(st, 3, f->pid);
+	sqlite3_bind_int64(st, 4, f->tid);
+	sqlite3_bind_int64(st, 5, (int64_t)f->address);
+	bind_known(st, 6, f->site > 0 ? (int64_t)f->site : -1);
+	bind_text(st, 7, fault_mapping_name(f->mapping));
+	bind_text(st, 8, f->file);
+	bind_known(st, 9, f->file_offset);
+	bind_known(st, 10, f->place > 0 ? trace_id_base(run_id) + (int64_t)f->place : -1);
+	bind_known(st, 11, f->duration_ns);
+	sqlite3_bind_int(st, 12, f->is_own);
+	return step(st);
+}
+
+int trace_write_faults(sqlite3 *db, int64_t run_id, const struct fault *faults, size_t n)
+{
+	struct trace_writer w = {.db = db};
+	_cleanup_statement_ sqlite3_stmt *st =
+		prepare(&w, "INSERT INTO fault VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
+	int r = st ? 0 : -EIO;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = write_fault(st, run_id, &faults[i]);
+	return r;
+}
+
+static int write_site_sample(sqlite3_stmt *st, int64_t run_id, const struct scan *scan,
+			     const struct site_sample *s)
+{
+	sqlite3_bind_int64(st, 1, run_id);
+	sqlite3_bind_int64(st, 2, s->site);
+	sqlite3_bind_int64(st, 3, scan->t_ns);
+	sqlite3_bind_int64(st, 4, s->live_bytes);
+	sqlite3_bind_int64(st, 5, s->resident_bytes);
+	sqlite3_bind_int64(st, 6, s->swapped_bytes);
+	bind_known(st, 7, s->swapcache_bytes);
+	sqlite3_bind_int64(st, 8, s->cold_bytes);
+	sqlite3_bind_int64(st, 9, s->returned_bytes);
+	sqlite3_bind_int64(st, 10, s->thrashing_bytes);
+	bind_known(st, 11, s->major_faults);
+	sqlite3_bind_int64(st, 12, scan->scan_ns);
+	return step(st);
+}
+
+int trace_write_scan(sqlite3 *db, int64_t run_id, const struct scan *scan,
+		     const struct site_sample *sites, size_t n)
+{
+	struct trace_writer w = {.db = db};
+	_cleanup_statement_ sqlite3_stmt *st =
+		prepare(&w, "INSERT OR IGNORE INTO scan VALUES (?,?,?,?,?,?,?,?,?)");
+	_cleanup_statement_ sqlite3_stmt *row =
+		prepare(&w, "INSERT OR IGNORE INTO site_sample VALUES (?,?,?,?,?,?,?,?,?,?,?,?)");
+	const int64_t values[] = {scan->t_ns,         scan->period_ns, scan->scan_ns,
+				  scan->processes,    scan->blocks,    scan->resident_bytes,
+				  scan->swapped_bytes};
+	int r;
+
+	if (!st || !row)
+		return -EIO;
+	sqlite3_bind_int64(st, 1, run_id);
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		sqlite3_bind_int64(st, (int)i + 2, values[i]);
+	bind_known(st, 9, scan->swapcache_bytes);
+	r = step(st);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = write_site_sample(row, run_id, scan, &sites[i]);
 	return r;
 }

@@ -63,7 +63,12 @@ uint32_t site_table_get(struct site_table *t, uint32_t stack, enum site_kind kin
 			return 0;
 		slot = slot_of(t, stack, kind);
 	}
-	t->sites[t->n] = (struct site){.id = (uint32_t)t->n + 1, .stack = stack, .kind = kind};
+	t->sites[t->n] = (struct site){.id = (uint32_t)t->n + 1,
+				       .stack = stack,
+				       .kind = kind,
+				       .major_faults = -1,
+				       .fault_ns = -1,
+				       .max_swapped_bytes = -1};
 	t->epochs[t->n] = t->epoch;
 	t->n++;
 	*slot = (uint32_t)t->n;

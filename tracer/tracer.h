@@ -14,6 +14,7 @@
 #include "bpf/events.h"
 #include "cgroup/cgroup.h"
 #include "model/event.h"
+#include "model/fault.h"
 #include "model/site.h"
 
 struct tracer;
@@ -26,6 +27,9 @@ struct trace_sink {
 	void (*stack)(void *ctx, uint32_t id, enum stack_quality quality,
 		      const struct frame_ref *frames, uint32_t n);
 	void (*event)(void *ctx, const struct event *ev);
+	/* From the reader's thread; with sites from the thread that scans. */
+	void (*faults)(void *ctx, const struct fault *faults, size_t n);
+	void (*scan)(void *ctx, const struct scan *scan, const struct site_sample *sites, size_t n);
 	void (*loss)(void *ctx, int ring, int64_t from_ns, int64_t to_ns, int64_t count);
 	void (*flush)(void *ctx); /* about once a second */
 };

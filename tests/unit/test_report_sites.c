@@ -42,7 +42,9 @@
 	"INSERT INTO stack_frame VALUES (1, 0, 1), (1, 1, 2), (1, 2, 3), (1, 3, 4), (2, 0, 6),"    \
 	" (2, 1, 3), (3, 0, 2), (3, 1, 2), (3, 2, 2), (3, 3, 2), (3, 4, 2), (3, 5, 2), (3, 6, 2)," \
 	" (3, 7, 2), (4, 0, 7), (4, 1, 3), (6, 0, 5), (6, 1, 3), (7, 0, 3);"                       \
-	"INSERT INTO site VALUES"                                                                  \
+	"INSERT INTO site (run_id, site_id, stack_id, kind, alloc_count, free_count,"              \
+	" alloc_bytes, peak_live_bytes, at_peak_bytes, end_live_bytes, end_live_count,"            \
+	" temporary_count, failed_count, major_faults, max_swapped_bytes) VALUES"                  \
 	" (1, 1, 1, 'malloc', 1000, 900, 104857600, 67108864, 62914560, 10485760, 100, 10, 0,"     \
 	"  NULL, NULL),"                                                                           \
 	" (1, 2, 2, 'mmap', 1, 0, 33554432, 33554432, 33554432, 33554432, 1, 0, 0, NULL, NULL),"   \
@@ -211,11 +213,14 @@ static void test_many_sites(void **state)
 
 	(void)state;
 	/* 100 sites: the peak grows with the id, the calls fall with it, all leak alike. */
-	open_traced(&f,
-		    "DELETE FROM site;"
-		    "INSERT INTO site WITH s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s"
-		    " WHERE i < 100) SELECT 1, i, 1, 'malloc', 1000 - i, 0, 8, i, i, 5, 1, 0, 0,"
-		    " NULL, NULL FROM s;");
+	open_traced(
+		&f,
+		"DELETE FROM site;"
+		"INSERT INTO site (run_id, site_id, stack_id, kind, alloc_count, free_count,"
+		" alloc_bytes, peak_live_bytes, at_peak_bytes, end_live_bytes, end_live_count,"
+		" temporary_count, failed_count, major_faults, max_swapped_bytes) WITH s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s"
+		" WHERE i < 100) SELECT 1, i, 1, 'malloc', 1000 - i, 0, 8, i, i, 5, 1, 0, 0,"
+		" NULL, NULL FROM s;");
 	fixture_load(&r, &f);
 	assert_int_equal(r.runs[0].trace.n_all, 100);
 	assert_int_equal(r.runs[0].trace.total[ORDER_AT_PEAK], 5050);
