@@ -176,11 +176,11 @@ static void test_newer_format_is_refused(void **state)
 
 	(void)state;
 	fixture_open(&f, "profile.new");
-	fixture_sql(&f, "PRAGMA user_version = 3");
+	fixture_sql(&f, "PRAGMA user_version = 4");
 	fixture_finish(&f);
 	assert_int_equal(reader_open(&r, f.dir, &err), -EPROTO);
-	assert_non_null(strstr(err.msg, "profile.db has format 3, this analyzer reads up to "
-					"format 2"));
+	assert_non_null(strstr(err.msg, "profile.db has format 4, this analyzer reads up to "
+					"format 3"));
 	assert_null(r);
 	fixture_remove(&f);
 }
@@ -397,7 +397,7 @@ static void test_schema_views(void **state)
 		     "SELECT count(*) = (SELECT count(*) - 3 FROM pragma_table_info('sample'))"
 		     " FROM metric",
 		     "1");
-	assert_query(&f, "PRAGMA user_version", "2");
+	assert_query(&f, "PRAGMA user_version", "3");
 	/* STRICT: 'max' as text is refused */
 	assert_int_equal(sqlite3_exec(f.db,
 				      "INSERT INTO sample (run_id, seq, t_ns, memory_max)"

@@ -152,7 +152,7 @@ static void test_stands_alone(void **state)
 	end(&c);
 	assert_int_equal(root_openat(fake_root(c.f), "/profile.db-wal", O_RDONLY), -2);
 	assert_sql(&c, "PRAGMA journal_mode", "delete");
-	assert_sql(&c, "PRAGMA user_version", "2");
+	assert_sql(&c, "PRAGMA user_version", "3");
 	fake_free(c.f);
 }
 

@@ -112,9 +112,18 @@ static const struct site sites[] = {
 	 .at_peak_bytes = 600,
 	 .temporary_count = 4,
 	 .failed_count = 3,
+	 .major_faults = 13,
+	 .fault_ns = 1300,
+	 .max_swapped_bytes = 8192,
 	 .size_log2 = {[6] = 10, [63] = 1},
 	 .lifetime_log2 = {[0] = 2, [30] = 7}},
-	{.id = 2, .stack = 0, .kind = SITE_MALLOC, .alloc_count = 5},
+	{.id = 2,
+	 .stack = 0,
+	 .kind = SITE_MALLOC,
+	 .alloc_count = 5,
+	 .major_faults = -1,
+	 .fault_ns = -1,
+	 .max_swapped_bytes = -1},
 };
 static const struct process_info processes[] = {
 	{.pid = 70, .ppid = 1, .end_t_ns = 99, .comm = "w", .exe = (char *)"/bin/w"},
@@ -165,8 +174,8 @@ static void test_rows(void **state)
 	assert_rows(&c, "SELECT * FROM stack_frame ORDER BY stack_id, level",
 		    "1 0 1;1 1 2;1 2 3;1 3 4;2 0 1;2 1 2;2 2 5;");
 	assert_rows(&c, "SELECT * FROM site ORDER BY site_id",
-		    "1 1 2 mmap 11 9 1100 700 600 200 2 4 3 - -;"
-		    "1 2 - malloc 5 0 0 0 0 0 0 0 0 - -;");
+		    "1 1 2 mmap 11 9 1100 700 600 200 2 4 3 13 1300 8192;"
+		    "1 2 - malloc 5 0 0 0 0 0 0 0 0 - - -;");
 	assert_rows(&c, "SELECT * FROM site_histogram ORDER BY kind, log2",
 		    "1 1 lifetime 0 2;1 1 lifetime 30 7;1 1 size 6 10;1 1 size 63 1;");
 	assert_rows(&c,
@@ -215,18 +224,21 @@ static void test_second_run_keeps_ids_apart(void **state)
 	two = begin_run(&c, "limit");
 	write_trace(&c, two, &result);
 	end(&c);
-	assert_rows(&c, "SELECT count(*), min(frame_id), max(frame_id) FROM frame", "10 1 10;");
+	assert_rows(&c, "SELECT count(*), min(frame_id), max(frame_id) FROM frame",
+		    "10 1 4294967301;");
 	assert_rows(&c, "SELECT count(*), count(DISTINCT stack_id), max(stack_id) FROM stack",
-		    "4 4 4;");
+		    "4 4 4294967298;");
 	assert_rows(&c, "SELECT stack_id, group_concat(frame_id) FROM stack_frame GROUP BY 1",
-		    "1 1,2,3,4;2 1,2,5;3 6,7,8,9;4 6,7,10;");
+		    "1 1,2,3,4;2 1,2,5;4294967297 4294967297,4294967298,4294967299,4294967300;"
+		    "4294967298 4294967297,4294967298,4294967301;");
 	assert_rows(&c, "SELECT run_id, site_id, stack_id FROM site ORDER BY 1, 2",
-		    "1 1 2;1 2 -;2 1 4;2 2 -;");
+		    "1 1 2;1 2 -;2 1 4294967298;2 2 -;");
 	assert_int_equal(reader_open(&r, fake_path(c.f), &err), 0);
 	assert_int_equal(reader_load_sites(r, two, &rows, &n, &err), 0);
 	assert_int_equal(n, 2);
 	assert_int_equal(rows[0].end_live_bytes, 200);
-	assert_int_equal(rows[0].major_faults, READ_NULL);
+	assert_int_equal(rows[0].major_faults, 13);
+	assert_int_equal(rows[1].major_faults, READ_NULL);
 	assert_int_equal(rows[1].stack_id, READ_NULL);
 	assert_stack(r, rows[0].stack_id, "guessed", 3, 0x7f0000001000);
 	assert_stack(r, 1, "full", 4, 0x27249);
@@ -263,6 +275,53 @@ static void test_tracer_stat(void **state)
 	assert_false(has);
 	assert_int_equal(reader_has_tracer_stat(r, two, &has, &err), 0);
 	assert_true(has);
+	fake_free(c.f);
+}
+
+/* Rows of a run that goes on; the ids of its frames are known before it has written any. */
+static void test_faults_and_scans(void **state)
+{
+	static const struct fault faults[] = {
+		{.t_ns = 5,
+		 .pid = 70,
+		 .tid = 71,
+		 .address = 0x7f0000001000,
+		 .site = 1,
+		 .mapping = FAULT_ANON,
+		 .file_offset = -1,
+		 .place = 3,
+		 .duration_ns = 9000},
+		{.t_ns = 6,
+		 .pid = 70,
+		 .tid = 70,
+		 .address = 4096,
+		 .mapping = FAULT_FILE,
+		 .file = "/bin/w",
+		 .file_offset = 8192,
+		 .duration_ns = -1,
+		 .is_own = true},
+	};
+	static const struct scan scan = {7, 1000, 20, 1, 2, 12288, 8192, -1};
+	static const struct site_sample samples[] = {
+		{1, 16384, 12288, 4096, 0, 4096, 0, 8192, 1},
+		{2, 4096, 0, 4096, -1, 0, 4096, 0, -1},
+	};
+	struct ctx c = begin();
+	int64_t one = begin_run(&c, "a"), two = begin_run(&c, "b");
+
+	(void)state;
+	store_put_faults(c.store, one, faults, 2);
+	store_put_faults(c.store, two, faults, 1);
+	store_put_scan(c.store, two, &scan, samples, 2);
+	end(&c);
+	assert_rows(&c, "SELECT * FROM fault ORDER BY run_id, t_ns",
+		    "1 5 70 71 139637976731648 1 anon - - 3 9000 0;"
+		    "1 6 70 70 4096 - file /bin/w 8192 - - 1;"
+		    "2 5 70 71 139637976731648 1 anon - - 4294967299 9000 0;");
+	assert_rows(&c, "SELECT * FROM scan", "2 7 1000 20 1 2 12288 8192 -;");
+	assert_rows(&c, "SELECT * FROM site_sample",
+		    "2 1 7 16384 12288 4096 0 4096 0 8192 1 20;"
+		    "2 2 7 4096 0 4096 - 0 4096 0 - 20;");
 	fake_free(c.f);
 }
 
@@ -313,6 +372,7 @@ int main(void)
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_second_run_keeps_ids_apart),
 		cmocka_unit_test(test_tracer_stat),
+		cmocka_unit_test(test_faults_and_scans),
 		cmocka_unit_test(test_nothing_seen),
 		cmocka_unit_test(test_all_or_nothing),
 	};
