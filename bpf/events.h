@@ -88,7 +88,8 @@ enum record_type {
 	RECORD_BYTES,
 	RECORD_MAPS,
 	RECORD_UNWIND,
-	RECORD_PROCESS
+	RECORD_PROCESS,
+	RECORD_FAULT
 };
 
 /* An event. kind and flags as in model/event.h. */
@@ -191,12 +192,34 @@ struct record_process {
 	char comm[16];
 };
 
+/* Where in a file an address is: as the kernel names files, major << 20 | minor and inode. */
+struct file_place {
+	u64 dev; /* 0 = no file, or nothing could be found out */
+	u64 ino;
+	u64 offset;
+};
+
+/* A major fault that has been served. */
+struct record_fault {
+	u8 type;
+	u8 mapping; /* enum fault_mapping */
+	u8 is_own;  /* a program's reading of the stack */
+	u8 pad[5];
+	u64 seq;
+	u64 t_ns;
+	u64 duration_ns; /* 0 = not known */
+	u32 pid, tid;
+	u64 address, ip; /* ip: in user mode, also where the kernel met the fault for it */
+	struct file_place at, by;
+};
+
 _Static_assert(sizeof(struct record_call) == 56, "struct record_call");
 _Static_assert(sizeof(struct record_chain) == 176 + 8 * CHAIN_FRAMES_MAX, "struct record_chain");
 _Static_assert(sizeof(struct record_bytes) == 24 + CAPTURE_CHUNK, "struct record_bytes");
 _Static_assert(sizeof(struct record_maps) == 32 + 40 * MAPS_MAX, "struct record_maps");
 _Static_assert(sizeof(struct record_unwind) == 16 + 16 * UNWIND_SLOTS, "struct record_unwind");
 _Static_assert(sizeof(struct record_process) == 64, "struct record_process");
+_Static_assert(sizeof(struct record_fault) == 104, "struct record_fault");
 
 /* -- maps ----------------------------------------------------------------------------------------
  */

@@ -62,7 +62,7 @@ typedef struct {
 } core mm_context_t;
 
 struct mm_struct {
-	unsigned long exec_vm, brk, start_stack;
+	unsigned long exec_vm, start_brk, brk, start_stack;
 	struct uprobes_state uprobes_state;
 	mm_context_t context;
 } core;
@@ -134,6 +134,14 @@ struct task_struct {
 
 struct bpf_raw_tracepoint_args {
 	u64 args[0];
+};
+
+/* As programs see it: the registers are those of struct pt_regs. */
+struct bpf_perf_event_data {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip,
+		cs, flags, sp, ss;
+	u64 sample_period;
+	u64 addr;
 };
 
 #include <bpf/bpf_helpers.h>

@@ -131,6 +131,19 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
+/* Of a thread that meets page faults. */
+struct faulting {
+	u64 start_ns; /* of the last one */
+	u64 is_own;   /* a program reads memory that may not be there */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct faulting);
+} faulting SEC(".maps");
+
 static struct cpu_state *this_cpu(u32 *cpu)
 {
 	*cpu = bpf_get_smp_processor_id();

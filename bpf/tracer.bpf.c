@@ -4,6 +4,7 @@
  */
 #include "bpf/maps.bpf.h"
 
+#include "bpf/fault.bpf.h"
 #include "bpf/process.bpf.h"
 #include "bpf/walk.bpf.h"
 

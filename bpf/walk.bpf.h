@@ -16,18 +16,32 @@ enum walk_state {
 #define CAPTURE_ID (1ULL << 63)
 #define HASH_PRIME 0x9e3779b97f4a7c15ULL
 
+__noinline bool bring_in(u64 *ret, u64 address)
+{
+	struct faulting *f = bpf_task_storage_get(&faulting, bpf_get_current_task_btf(), NULL,
+						  BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u32 cpu;
+	struct cpu_state *cs = this_cpu(&cpu);
+	bool is_read;
+
+	if (!ret)
+		return false;
+	if (cs)
+		__sync_fetch_and_add(&cs->faulted_pages, 1);
+	if (f)
+		f->is_own = 1;
+	is_read = bpf_copy_from_user(ret, sizeof(*ret), (void *)address) == 0;
+	if (f)
+		f->is_own = 0;
+	return is_read;
+}
+
 /* Non-faulting first; a page that is not there is brought in, and counted as our doing. */
 static bool read_word(u64 address, u64 *ret)
 {
-	u32 cpu;
-	struct cpu_state *cs;
-
 	if (bpf_probe_read_user(ret, sizeof(*ret), (void *)address) == 0)
 		return true;
-	cs = this_cpu(&cpu);
-	if (cs)
-		__sync_fetch_and_add(&cs->faulted_pages, 1);
-	return bpf_copy_from_user(ret, sizeof(*ret), (void *)address) == 0;
+	return bring_in(ret, address);
 }
 
 /* Global functions, such as this one, are verified once and not at each of their calls: loading

@@ -5,17 +5,7 @@
 #pragma once
 
 #include "base/base.h"
-
-/* What is mapped at the address. */
-enum fault_mapping {
-	FAULT_FILE,
-	FAULT_ANON,
-	FAULT_STACK,
-	FAULT_BRK,
-	FAULT_VDSO,
-	FAULT_UNKNOWN,
-	FAULT_MAPPINGS
-};
+#include "model/kinds.h"
 
 const char *fault_mapping_name(enum fault_mapping m); /* file, anon, stack, brk, vdso, unknown */
 

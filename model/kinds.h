@@ -1,4 +1,5 @@
-/* The kinds of events and stacks: enums alone, so that BPF programs can include them too. */
+/* The kinds of events, stacks and faults: enums alone, so that BPF programs can include them too.
+ */
 #pragma once
 
 enum event_kind {
@@ -29,4 +30,15 @@ enum stack_quality {
 	STACK_CUT,     /* the outer end is missing */
 	STACK_GUESSED, /* at least one frame found by frame pointer, without unwind rows */
 	STACK_NONE,    /* nothing known */
+};
+
+/* What is mapped where a fault was. */
+enum fault_mapping {
+	FAULT_FILE,
+	FAULT_ANON,
+	FAULT_STACK,
+	FAULT_BRK,
+	FAULT_VDSO,
+	FAULT_UNKNOWN,
+	FAULT_MAPPINGS
 };

@@ -14,6 +14,7 @@
 
 #define STATS_MAX 256 /* rings that get rows in tracer_stat */
 #define EVENTS_MAX (INT64_C(4) << 30)
+#define FAULT_ROWS_MAX INT64_C(1000000) /* about 100 MB */
 
 struct trace {
 	const struct run_env *env;
@@ -23,6 +24,7 @@ struct trace {
 	int run_index;
 	int undo_freeze, undo_continue;
 	bool is_odd_beat;
+	int64_t fault_rows, faults_left_out;
 	int64_t encode_ns, write_ns; /* of the reader's thread, for trace_beat */
 	struct tracer_stat stats[STATS_MAX];
 };
@@ -51,11 +53,16 @@ static void on_event(void *ctx, const struct event *ev)
 	events_put(*((struct trace *)ctx)->env->events, ev);
 }
 
+/* Sites, and events.zst, go on counting when the table has enough of them. */
 static void on_faults(void *ctx, const struct fault *faults, size_t n)
 {
-	const struct trace *t = ctx;
+	struct trace *t = ctx;
+	size_t rows = MIN(n, (size_t)(FAULT_ROWS_MAX - t->fault_rows));
 
-	store_put_faults(t->env->store, t->run_id, faults, n);
+	t->fault_rows += (int64_t)rows;
+	t->faults_left_out += (int64_t)(n - rows);
+	if (rows > 0)
+		store_put_faults(t->env->store, t->run_id, faults, rows);
 }
 
 static void on_scan(void *ctx, const struct scan *scan, const struct site_sample *sites, size_t n)
@@ -205,9 +212,16 @@ int trace_enter(void *trace)
 
 int trace_start(struct trace *t, int64_t run_id, pid_t pid, int64_t t0_mono_ns, struct err *err)
 {
+	struct err why;
+
 	t->run_id = run_id;
 	t->t0_mono_ns = t0_mono_ns;
 	events_put_run(*t->env->events, run_id, t0_mono_ns);
+	if (tracer_no_faults(t->tracer, &why) < 0) {
+		log_err(t->env->opts->log, LOG_WARN, &why);
+		store_put_event(t->env->store, run_id, clock_mono_ns() - t0_mono_ns, "warning",
+				why.msg);
+	}
 	return tracer_start(t->tracer, pid, t0_mono_ns, err);
 }
 
@@ -248,6 +262,9 @@ static void tell_unrecorded(struct trace *t)
 	struct events_totals e = events_writer_totals(*t->env->events);
 	struct err why;
 
+	if (t->faults_left_out > 0)
+		store_put_loss(t->env->store, t->run_id, "fault rows", t->faults_left_out,
+			       "major faults without a row of their own: there are a million");
 	if (events_writer_failure(*t->env->events, &why) == 0)
 		return;
 	log_err(t->env->opts->log, LOG_WARN, &why);

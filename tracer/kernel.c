@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -90,6 +91,24 @@ static int uprobe_pmu(void)
 
 /* -- loading -------------------------------------------------------------------------------------
  */
+
+/* The kernel's hold on something, until kernel_detach. */
+static int keep_link(struct kernel *k, int fd)
+{
+	int *grown;
+
+	(void)pthread_mutex_lock(&k->lock);
+	grown = realloc(k->links, (k->n_links + 1) * sizeof(*k->links));
+	if (grown) {
+		k->links = grown;
+		k->links[k->n_links++] = fd;
+	}
+	(void)pthread_mutex_unlock(&k->lock);
+	if (grown)
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
 
 static int load_error(int r, struct err *err)
 {
@@ -189,10 +208,72 @@ static int attach_tracepoints(struct kernel *k, struct err *err)
 		const char *name = bpf_program__section_name(progs[i]) + strlen("raw_tp/");
 		int fd = bpf_raw_tracepoint_open(name, bpf_program__fd(progs[i]));
 
-		if (fd < 0)
+		if (fd < 0 || keep_link(k, fd) < 0)
 			return err_errno(err, -errno, "cannot trace %s", name);
-		k->links[k->n_links++] = fd;
 	}
+	return 0;
+}
+
+/* -- major faults --------------------------------------------------------------------------------
+ */
+
+/* When a fault begins is a matter of tracepoints that a kernel need not have. */
+static void time_faults(struct kernel *k)
+{
+	int user = bpf_raw_tracepoint_open("page_fault_user",
+					   bpf_program__fd(k->skel->progs.fault_user));
+	int kernel = bpf_raw_tracepoint_open("page_fault_kernel",
+					     bpf_program__fd(k->skel->progs.fault_kernel));
+
+	if (user >= 0)
+		(void)keep_link(k, user);
+	if (kernel >= 0)
+		(void)keep_link(k, kernel);
+}
+
+static int count_faults(const struct kernel *k, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_ADDR,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(k->skel->progs.fault_served)) == 0)
+		return fd;
+	r = -errno;
+	close(fd);
+	return r;
+}
+
+static bool is_online(int cpu)
+{
+	char path[64];
+	int value = 1;
+	_cleanup_fclose_ FILE *f = NULL;
+
+	(void)snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	f = fopen(path, "re"); /* a CPU that cannot be switched off has none */
+	return !f || fscanf(f, "%d", &value) != 1 || value == 1;
+}
+
+int kernel_trace_faults(struct kernel *k, struct err *err)
+{
+	for (int i = 0; i < k->cpus; i++) {
+		int fd = is_online(i) ? count_faults(k, i) : -ENODEV;
+
+		if (fd >= 0)
+			fd = keep_link(k, fd);
+		if (fd < 0 && fd != -ENODEV) /* a CPU that is possible and not there */
+			return err_errno(err, fd, "cannot trace major faults");
+	}
+	time_faults(k);
 	return 0;
 }
 
@@ -208,9 +289,6 @@ static int load(struct kernel *k, const struct kernel_opts *opts, struct err *er
 
 	if (r < 0)
 		return r;
-	k->links = malloc(8 * sizeof(*k->links));
-	if (!k->links)
-		return err_errno(err, -ENOMEM, "cannot load the tracer");
 	r = make_rings(k, err);
 	if (r == 0)
 		r = map_shared(k, err);
@@ -404,23 +482,6 @@ int kernel_continue(struct kernel *k, const struct stopped_process *list, size_t
 
 /* -- probes --------------------------------------------------------------------------------------
  */
-
-static int keep_link(struct kernel *k, int fd)
-{
-	int *grown;
-
-	(void)pthread_mutex_lock(&k->lock);
-	grown = realloc(k->links, (k->n_links + 1) * sizeof(*k->links));
-	if (grown) {
-		k->links = grown;
-		k->links[k->n_links++] = fd;
-	}
-	(void)pthread_mutex_unlock(&k->lock);
-	if (grown)
-		return 0;
-	close(fd);
-	return -ENOMEM;
-}
 
 static int attach_multi(struct kernel *k, const char *path, const struct probes *probes,
 			enum part part)

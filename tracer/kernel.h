@@ -24,6 +24,10 @@ struct kernel_opts {
 int kernel_load(struct kernel **ret, const struct kernel_opts *opts, struct err *err);
 void kernel_free(struct kernel *k); /* NULL allowed */
 
+/* From now on every major fault of the traced processes becomes a record, where the kernel tells
+ * when a fault begins with its duration. */
+int kernel_trace_faults(struct kernel *k, struct err *err);
+
 int kernel_cpus(const struct kernel *k);
 struct ring *kernel_ring(struct kernel *k, int cpu);
 struct cpu_state *kernel_cpu(struct kernel *k, int cpu); /* shared with the programs */

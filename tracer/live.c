@@ -188,6 +188,7 @@ static enum live_effect on_alloc(struct live *l, struct space *s, const struct e
 		return LIVE_NO_MEMORY;
 	*b = (struct block){
 		.address = ev->address, .size = ev->size, .t_ns = ev->t_ns, .site = site};
+	blocks_filled(&s->blocks, b);
 	site_table_alloc(&l->sites, site, ev->size, ev->t_ns);
 	return LIVE_OK;
 }
@@ -317,6 +318,7 @@ static enum live_effect restore_block(struct live *l, struct space *s, struct th
 	if (!b)
 		return LIVE_NO_MEMORY;
 	*b = th->block;
+	blocks_filled(&s->blocks, b);
 	if (b->is_inherited)
 		return LIVE_OK;
 	site_table_put_back(&l->sites, b->site, b->size, 1, t_ns);
@@ -562,6 +564,42 @@ uint32_t live_find(const struct live *l, uint32_t pid, uint64_t address, struct 
 	if (ret)
 		*ret = found;
 	return found.site;
+}
+
+/* What a realloc or mremap of that thread is moving is still its site's while it is copied. */
+static uint32_t moving(const struct live *l, uint32_t tid, uint64_t address)
+{
+	const struct thread *th = map_pointer(map_get(&l->threads[0], tid));
+
+	if (!th)
+		th = map_pointer(map_get(&l->threads[1], tid));
+	if (!th)
+		return 0;
+	if (th->block.address != 0 && address - th->block.address < th->block.size)
+		return th->block.site;
+	for (const struct piece *p = th->pieces; p; p = p->right) {
+		if (address >= p->start && address < p->end)
+			return p->mapping->site;
+	}
+	return 0;
+}
+
+uint32_t live_fault(struct live *l, const struct fault *f)
+{
+	uint32_t site = live_find(l, f->pid, f->address, NULL);
+
+	if (!site)
+		site = moving(l, f->tid, f->address);
+	if (!site && (f->mapping == FAULT_ANON || f->mapping == FAULT_BRK))
+		site = site_table_get(&l->sites, 0, SITE_OTHER);
+	if (site && !f->is_own)
+		site_table_fault(&l->sites, site, f->duration_ns);
+	return site;
+}
+
+void live_count_faults(struct live *l)
+{
+	l->sites.counts_faults = true;
 }
 
 int live_each(const struct live *l, uint32_t pid, live_each_fn *fn, void *ctx)

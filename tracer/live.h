@@ -20,6 +20,7 @@
 #pragma once
 
 #include "model/event.h"
+#include "model/fault.h"
 #include "model/site.h"
 
 struct live;
@@ -65,12 +66,22 @@ struct live_block {
 
 /*
  * Who owns the byte at that address of that process now: its site's id (1, 2, …), or 0. *ret is
- * set where ret is not NULL and somebody does. A block goes before a mapping that it lies in, of
- * overlapping blocks only the one that begins nearest counts; a block of 0 bytes is found at its
- * own address. Cheap for the address of a block; else the first
- * call after a change of the process's blocks sorts them.
+ * set where ret is not NULL and somebody does. A block goes before a mapping that it lies in; of
+ * overlapping blocks any may be found; a block of 0 bytes is found at its
+ * own address. The first call for a process goes through all its blocks.
  */
 uint32_t live_find(const struct live *l, uint32_t pid, uint64_t address, struct live_block *ret);
+
+/* Faults are traced: sites have 0 of them from now on, before they were not known. Called before
+ * the first event. */
+void live_count_faults(struct live *l);
+
+/*
+ * Whose a major fault at that address is, now: the owner's, counted unless it is our own doing; 0 =
+ * nobody's. While a thread's realloc copies a block, it is still the block's site. Anonymous memory
+ * on which nothing is live is the allocator's: SITE_OTHER without a stack.
+ */
+uint32_t live_fault(struct live *l, const struct fault *f);
 
 /* Not 0: stop, and live_each returns it. Must not call live_event. */
 typedef int live_each_fn(void *ctx, const struct live_block *b);

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #define FIRST_CAP 64
+#define PAGE_SIZE 4096
 
 void blocks_done(struct blocks *b)
 {
 	free(b->slots);
 	free(b->order);
+	starts_done(&b->starts);
 	*b = (struct blocks){0};
 }
 
@@ -70,10 +72,32 @@ struct block *blocks_at(struct blocks *b, uint64_t address)
 	return at;
 }
 
+static bool is_span(const struct block *at)
+{
+	return at->size > 0 && at->address / PAGE_SIZE != (at->address + at->size - 1) / PAGE_SIZE;
+}
+
+static void drop_starts(struct blocks *b)
+{
+	starts_done(&b->starts);
+	b->has_starts = false;
+}
+
+void blocks_filled(struct blocks *b, const struct block *at)
+{
+	if (!b->has_starts)
+		return;
+	starts_remove(&b->starts, at->address); /* of what it has replaced */
+	if (is_span(at) && starts_add(&b->starts, at->address) < 0)
+		drop_starts(b);
+}
+
 void blocks_remove(struct blocks *b, struct block *at)
 {
 	size_t hole = (size_t)(at - b->slots), i = hole;
 
+	if (b->has_starts && is_span(at))
+		starts_remove(&b->starts, at->address);
 	for (;;) {
 		size_t h;
 
@@ -136,28 +160,31 @@ int blocks_order(struct blocks *b, const uint64_t **ret)
 	return 0;
 }
 
-/* The highest address of a block that is not above that one, or 0. */
-static uint64_t nearest(struct blocks *b, uint64_t address)
+static void find_starts(struct blocks *b)
 {
-	const uint64_t *order;
-	size_t low = 0, high = b->n;
-	uint64_t best = 0;
+	b->has_starts = true;
+	for (size_t i = 0; b->has_starts && i < b->cap; i++) {
+		const struct block *at = &b->slots[i];
 
-	if (blocks_order(b, &order) < 0) {
-		for (size_t i = 0; i < b->cap; i++)
-			if (b->slots[i].address <= address)
-				best = MAX(best, b->slots[i].address);
-		return best;
+		if (at->address != 0 && is_span(at) && starts_add(&b->starts, at->address) < 0)
+			drop_starts(b);
 	}
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
+}
 
-		if (order[mid] <= address)
-			low = mid + 1;
-		else
-			high = mid;
+/* The block that begins nearest, at that address or before it; NULL = none. */
+static const struct block *nearest(struct blocks *b, uint64_t address)
+{
+	uint64_t page = address & ~(uint64_t)(PAGE_SIZE - 1);
+
+	for (uint64_t a = address & ~(uint64_t)7; a >= page && a > 0; a -= 8) {
+		const struct block *at = blocks_find(b, a);
+
+		if (at)
+			return at;
 	}
-	return low > 0 ? order[low - 1] : 0;
+	if (!b->has_starts)
+		find_starts(b);
+	return blocks_find(b, starts_below(&b->starts, address));
 }
 
 const struct block *blocks_find_inside(struct blocks *b, uint64_t address)
@@ -165,6 +192,6 @@ const struct block *blocks_find_inside(struct blocks *b, uint64_t address)
 	const struct block *at = blocks_find(b, address);
 
 	if (!at && b->n > 0)
-		at = blocks_find(b, nearest(b, address));
+		at = nearest(b, address);
 	return at && (at->address == address || address - at->address < at->size) ? at : NULL;
 }

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "base/base.h"
+#include "tracer/live_starts.h"
 
 struct block {
 	uint64_t address, size; /* address 0: an empty slot */
@@ -25,6 +25,8 @@ struct blocks {
 	size_t n, cap;
 	uint64_t *order; /* addresses, sorted; valid where is_ordered */
 	bool is_ordered;
+	struct starts starts; /* of blocks on more than one page; complete where has_starts */
+	bool has_starts;
 };
 
 void blocks_done(struct blocks *b);
@@ -32,9 +34,10 @@ void blocks_done(struct blocks *b);
 /* The block with that address or NULL. */
 struct block *blocks_find(const struct blocks *b, uint64_t address);
 
-/* The block with that address: as it is, or new with site 0, to be filled in. NULL = no memory.
- * address is not 0. */
+/* The block with that address: as it is, or new with site 0, to be filled in; blocks_filled then.
+ * NULL = no memory. address is not 0. */
 struct block *blocks_at(struct blocks *b, uint64_t address);
+void blocks_filled(struct blocks *b, const struct block *at);
 
 void blocks_remove(struct blocks *b, struct block *at);
 
@@ -44,6 +47,9 @@ int blocks_inherit(struct blocks *ret, const struct blocks *from);
 /* Addresses of all blocks in order, borrowed until the next change. 0 or -ENOMEM. */
 int blocks_order(struct blocks *b, const uint64_t **ret);
 
-/* The block that has the byte at that address: of those that begin there or before it only the
- * nearest is looked at. Without memory for the order it still answers, slowly. */
+/*
+ * The block that has the byte at that address; of overlapping ones any. Blocks begin at multiples
+ * of 8. The first call goes through all blocks; from then on those of more than a page are kept in
+ * order.
+ */
 const struct block *blocks_find_inside(struct blocks *b, uint64_t address);

@@ -173,6 +173,30 @@ struct module_file *modules_get(struct modules *ms, uint32_t id)
 	return e ? &e->file : NULL;
 }
 
+static dev_t device(uint64_t dev)
+{
+	return makedev((unsigned)(dev >> 20), (unsigned)(dev & 0xfffff));
+}
+
+struct module_file *modules_find(struct modules *ms, uint64_t dev, uint64_t ino)
+{
+	struct module_file *m;
+
+	(void)pthread_mutex_lock(&ms->lock);
+	m = find(ms, device(dev), ino);
+	(void)pthread_mutex_unlock(&ms->lock);
+	return m;
+}
+
+uint64_t modules_vaddr(struct modules *ms, uint32_t id, uint64_t file_offset)
+{
+	const struct entry *e = get(ms, id);
+
+	if (e && &e->file == ms->vdso)
+		return file_offset;
+	return e && e->elf ? elf_file_vaddr(e->elf, file_offset) : UINT64_MAX;
+}
+
 size_t modules_count(struct modules *ms)
 {
 	size_t n;
@@ -297,11 +321,7 @@ int modules_from_maps(struct modules *ms, const struct record_maps *maps, struct
 		if (e->start == maps->vdso) {
 			f = ms->vdso;
 		} else if (e->dev) {
-			(void)pthread_mutex_lock(&ms->lock);
-			f = find(ms,
-				 makedev((unsigned)(e->dev >> 20), (unsigned)(e->dev & 0xfffff)),
-				 e->ino);
-			(void)pthread_mutex_unlock(&ms->lock);
+			f = modules_find(ms, e->dev, e->ino);
 			if (!f)
 				return -ENOENT;
 		}
@@ -362,6 +382,25 @@ int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret)
 		return -ESRCH;
 	end_table(ret);
 	return 0;
+}
+
+const char *modules_mapped(uint32_t pid, uint64_t address, char *buf, size_t size)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	_cleanup_free_ char *line = NULL;
+	struct map_line m;
+	size_t cap = 0;
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &cap, f) > 0) {
+		if (!parse_line(line, &m) || address < m.start || address >= m.end)
+			continue;
+		(void)snprintf(buf, size, "%s", m.path);
+		return m.path[0] ? buf : NULL;
+	}
+	return NULL;
 }
 
 size_t modules_ranges(const struct table *t, struct range ret[TABLE_RANGES])

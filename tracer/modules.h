@@ -38,12 +38,23 @@ struct module_file *modules_add(struct modules *ms, int fd, const char *path, bo
 struct module_file *modules_get(struct modules *ms, uint32_t id);
 size_t modules_count(struct modules *ms);
 
+/* The file that the kernel names so (as in struct file_place); NULL = not added, or a file system
+ * that tells user space other numbers. */
+struct module_file *modules_find(struct modules *ms, uint64_t dev, uint64_t ino);
+
+/* The virtual address of a byte of the module's code; UINT64_MAX = none is there. */
+uint64_t modules_vaddr(struct modules *ms, uint32_t id, uint64_t file_offset);
+
 /* Unwind rows of a module, or NULL. */
 struct cfi *modules_cfi(struct modules *ms, uint32_t id);
 
 /* Executable ranges of a process from /proc/PID/maps, as a kernel table, but for its
  * generation. -ESRCH: it is gone. */
 int modules_read_maps(struct modules *ms, uint32_t pid, struct table *ret);
+
+/* What a process has mapped at an address: its path as /proc/PID/maps has it, in buf; NULL =
+ * nothing of a name, or it is gone. */
+const char *modules_mapped(uint32_t pid, uint64_t address, char *buf, size_t size);
 
 /* The same from what the kernel side has listed. -ENOENT: a file is not known yet; the process, if
  * it lives, can be asked by modules_read_maps. */

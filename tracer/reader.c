@@ -25,6 +25,9 @@
 
 #define READER_NICE (-15)
 
+/* Told to the sink at once. */
+#define FAULTS_MAX 256
+
 struct ring_state {
 	/* Records at or after this position were made after this time. */
 	uint64_t mark_at;
@@ -46,6 +49,10 @@ struct reader {
 	struct live *live;
 	struct stacks *stacks;
 	struct processes *processes;
+	struct faults *faults;
+	struct fault told_faults[FAULTS_MAX]; /* not told yet */
+	size_t n_faults;
+	int64_t t0_mono_ns;
 	struct map last_freed; /* tid → address */
 	uint32_t told_stacks;  /* to the sink */
 	uint8_t told_modules[65536 / 8];
@@ -99,10 +106,43 @@ static bool is_duplicate(struct reader *r, const struct event *ev)
 	return map_get(&r->last_freed, ev->tid) == ev->address;
 }
 
+static void tell_faults(struct reader *r)
+{
+	if (r->n_faults > 0)
+		r->opts.sink->faults(r->opts.sink->ctx, r->told_faults, r->n_faults);
+	r->n_faults = 0;
+}
+
+/* On its way, size is the number that it is kept by. */
+static void deliver_fault(struct reader *r, const struct event *kept)
+{
+	struct fault f = faults_take(r->faults, kept->size);
+	struct event ev = *kept;
+	const struct site *sites;
+
+	f.site = live_fault(r->live, &f);
+	(void)live_sites(r->live, &sites);
+	ev.size = (uint64_t)MAX(f.duration_ns, INT64_C(0));
+	ev.stack = f.site ? sites[f.site - 1].stack : 0;
+	f.t_ns -= r->t0_mono_ns;
+	r->totals.own_faults += f.is_own;
+	r->totals.faults += !f.is_own;
+	r->totals.recorded++;
+	r->opts.sink->event(r->opts.sink->ctx, &ev);
+	r->told_faults[r->n_faults++] = f;
+	if (r->n_faults == FAULTS_MAX)
+		tell_faults(r);
+}
+
 static void deliver(struct reader *r, const struct event *ev)
 {
-	enum live_effect effect = live_event(r->live, ev);
+	enum live_effect effect;
 
+	if (ev->kind == EVENT_FAULT) {
+		deliver_fault(r, ev);
+		return;
+	}
+	effect = live_event(r->live, ev);
 	if (ev->kind == EVENT_EXIT)
 		stacks_exit(r->stacks, ev->pid);
 	if (effect == LIVE_NOTHING)
@@ -163,6 +203,26 @@ static void on_process(struct reader *r, int cpu, const struct record_process *p
 		r->rings[cpu].received--;
 }
 
+static void on_fault(struct reader *r, int cpu, const struct record_fault *f)
+{
+	struct event ev = {
+		.t_ns = (int64_t)f->t_ns,
+		.pid = f->pid,
+		.tid = f->tid,
+		.address = f->address,
+		.size = faults_keep(r->faults, f),
+		.kind = EVENT_FAULT,
+	};
+
+	if (ev.size == 0)
+		return; /* no memory: it counts as lost */
+	r->rings[cpu].received++;
+	if (order_push(r->order, cpu, &ev) == 0)
+		return;
+	(void)faults_take(r->faults, ev.size);
+	r->rings[cpu].received--;
+}
+
 /* The process is stopped: its memory is ours to repair. */
 static void on_unwind(const struct record_unwind *u)
 {
@@ -198,6 +258,9 @@ static void on_record(struct reader *r, int cpu, const void *data)
 		break;
 	case RECORD_BYTES:
 		stacks_bytes(r->stacks, data);
+		break;
+	case RECORD_FAULT:
+		on_fault(r, cpu, data);
 		break;
 	default:
 		on_process(r, cpu, data);
@@ -285,6 +348,7 @@ static void tick(struct reader *r)
 	check_abort(r);
 	if (now - r->flushed_ns >= FLUSH_NS) {
 		r->flushed_ns = now;
+		tell_faults(r);
 		r->opts.sink->flush(r->opts.sink->ctx);
 	}
 }
@@ -321,6 +385,7 @@ int reader_start(struct reader *r, int64_t t0_mono_ns, struct err *err)
 {
 	int ret = 0;
 
+	r->t0_mono_ns = t0_mono_ns;
 	processes_start(r->processes, t0_mono_ns);
 	kernel_beat(r->opts.kernel, clock_mono_ns());
 	if (r->opts.policy == POLICY_PAUSE)
@@ -377,6 +442,7 @@ void reader_stop(struct reader *r)
 		order_mark(r->order, i, INT64_MAX);
 	read_all(r);
 	live_finish(r->live);
+	tell_faults(r);
 	settle(r);
 	r->opts.sink->flush(r->opts.sink->ctx);
 }
@@ -392,8 +458,11 @@ static int set_up(struct reader *r, struct err *err)
 	r->stop_fd = eventfd(0, EFD_CLOEXEC);
 	r->rings = calloc((size_t)r->cpus, sizeof(*r->rings));
 	if (r->epoll_fd < 0 || r->stop_fd < 0 || !r->rings || order_new(&r->order, r->cpus) < 0 ||
-	    live_new(&r->live) < 0 || processes_new(&r->processes) < 0)
+	    live_new(&r->live) < 0 || processes_new(&r->processes) < 0 ||
+	    faults_new(&r->faults, r->opts.modules) < 0)
 		return err_errno(err, -ENOMEM, "cannot start the tracer");
+	if (r->opts.has_faults)
+		live_count_faults(r->live);
 	ret = stacks_new(&r->stacks, r->opts.kernel, r->opts.modules, err);
 	if (ret == 0)
 		ret = watch(r, r->stop_fd, err);
@@ -433,6 +502,7 @@ void reader_free(struct reader *r)
 	live_free(r->live);
 	stacks_free(r->stacks);
 	processes_free(r->processes);
+	faults_free(r->faults);
 	map_done(&r->last_freed);
 	(void)pthread_mutex_destroy(&r->lock);
 	free(r->rings);
@@ -484,6 +554,11 @@ struct stacks *reader_stacks(struct reader *r)
 struct reader_totals reader_totals(struct reader *r)
 {
 	return r->totals;
+}
+
+struct faults *reader_faults(struct reader *r)
+{
+	return r->faults;
 }
 
 size_t reader_processes(struct reader *r, const struct process_info **ret)

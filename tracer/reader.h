@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "tracer/faults.h"
 #include "tracer/gate.h"
 #include "tracer/live.h"
 #include "tracer/stacks.h"
@@ -19,7 +20,8 @@ struct reader_opts {
 	const struct cgroup *cg; /* frozen while a ring is emptied */
 	const struct trace_sink *sink;
 	enum trace_policy policy;
-	int delay_ms; /* for tests: the reader sleeps as long before each look */
+	bool has_faults; /* major faults are among the records */
+	int delay_ms;    /* for tests: the reader sleeps as long before each look */
 };
 
 struct reader_totals {
@@ -29,7 +31,8 @@ struct reader_totals {
 	int64_t duplicate_frees;          /* an operator delete's own free, and the like */
 	int64_t pauses, paused_ns, stops, continued;
 	int64_t hits, outside, nested, faulted_pages, captures_lost, skipped;
-	int64_t cpu_ns; /* of the thread */
+	int64_t faults, own_faults; /* own: met by the programs */
+	int64_t cpu_ns;             /* of the thread */
 };
 
 int reader_new(struct reader **ret, const struct reader_opts *opts, struct err *err);
@@ -44,5 +47,6 @@ bool reader_has_aborted(const struct reader *r);
 /* After reader_stop. */
 struct live *reader_live(struct reader *r);
 struct stacks *reader_stacks(struct reader *r);
+struct faults *reader_faults(struct reader *r);
 struct reader_totals reader_totals(struct reader *r);
 size_t reader_processes(struct reader *r, const struct process_info **ret);

@@ -83,6 +83,27 @@ static uint64_t frames_of(struct result *r, struct modules *ms, struct frame_ref
 	return value;
 }
 
+/* Those of faults come first: rows that were written before know their places by number. */
+static int add_fault_places(struct result *r, const struct result_in *in)
+{
+	const struct frame_ref *places;
+	size_t n = faults_places(reader_faults(in->reader), &places);
+
+	for (size_t i = 0; i < n; i++) {
+		struct symbols_module *m = open_module(r, in->modules, places[i].module);
+
+		if (grow_frames(r) < 0)
+			return -ENOMEM;
+		if (m)
+			(void)symbols_lookup(r->symbols, m, places[i], &r->frames[r->n_frames],
+					     INLINED_MAX);
+		else
+			r->frames[r->n_frames] = (struct frame){.ref = places[i]};
+		r->n_frames++;
+	}
+	return 0;
+}
+
 /* -- stacks --------------------------------------------------------------------------------------
  */
 
@@ -233,6 +254,8 @@ static int add_summary(struct result *r, const struct result_in *in)
 	figure(r, "tracer_rss_bytes", ru.ru_maxrss * INT64_C(1024));
 	figure(r, "unknown_frees", l.unknown_frees - t.duplicate_frees);
 	figure(r, "failed_allocs", l.failed_allocs);
+	figure(r, "faults", in->has_faults ? t.faults : -1);
+	figure(r, "own_faults", in->has_faults ? t.own_faults : -1);
 	figure(r, "faulted_pages", t.faulted_pages);
 	figure(r, "captures_lost", t.captures_lost);
 	figure(r, "unresolved", s.unresolved);
@@ -255,8 +278,8 @@ int result_new(struct result **ret, const struct result_in *in, struct err *err)
 	r->out.coverage = in->coverage;
 	r->out.n_coverage = in->n_coverage;
 	code = symbols_new(&r->symbols, err);
-	if (code == 0 &&
-	    (add_modules(r, in) < 0 || add_stacks(r, in) < 0 || add_summary(r, in) < 0))
+	if (code == 0 && (add_modules(r, in) < 0 || add_fault_places(r, in) < 0 ||
+			  add_stacks(r, in) < 0 || add_summary(r, in) < 0))
 		code = err_errno(err, -ENOMEM, "cannot put the trace together");
 	if (code < 0) {
 		result_free(r);

@@ -17,6 +17,7 @@ struct result_in {
 	int64_t cpu_ns;              /* of the workload; -1 = not known */
 	int64_t t0_mono_ns;
 	int64_t copied_bytes;
+	bool has_faults;
 	void (*on_progress)(void *ctx, double done); /* may be NULL */
 	void *ctx;
 };

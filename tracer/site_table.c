@@ -66,7 +66,7 @@ uint32_t site_table_get(struct site_table *t, uint32_t stack, enum site_kind kin
 	t->sites[t->n] = (struct site){.id = (uint32_t)t->n + 1,
 				       .stack = stack,
 				       .kind = kind,
-				       .major_faults = -1,
+				       .major_faults = t->counts_faults ? 0 : -1,
 				       .fault_ns = -1,
 				       .max_swapped_bytes = -1};
 	t->epochs[t->n] = t->epoch;
@@ -164,4 +164,13 @@ void site_table_finish(struct site_table *t)
 		s->leaked_bytes += s->live_bytes;
 		s->leaked_count += s->live_count;
 	}
+}
+
+void site_table_fault(struct site_table *t, uint32_t id, int64_t duration_ns)
+{
+	struct site *s = &t->sites[id - 1];
+
+	s->major_faults++;
+	if (duration_ns >= 0)
+		s->fault_ns = MAX(s->fault_ns, INT64_C(0)) + duration_ns;
 }

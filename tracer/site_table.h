@@ -16,7 +16,8 @@ struct site_table {
 	size_t n_slots;
 	int64_t live_bytes, live_count;
 	int64_t peak_bytes, peak_t_ns;
-	uint64_t epoch; /* how often live_bytes was higher than ever */
+	bool counts_faults; /* set before the first site */
+	uint64_t epoch;     /* how often live_bytes was higher than ever */
 };
 
 void site_table_done(struct site_table *t);
@@ -35,6 +36,9 @@ void site_table_put_back(struct site_table *t, uint32_t id, uint64_t bytes, int 
 /* An allocation was freed at that age; n = -1 takes it back. */
 void site_table_freed(struct site_table *t, uint32_t id, int64_t age_ns, int n);
 void site_table_leaked(struct site_table *t, uint32_t id, uint64_t bytes, int n);
+
+/* duration_ns: -1 = not known. */
+void site_table_fault(struct site_table *t, uint32_t id, int64_t duration_ns);
 
 /* Settles at_peak_bytes; what is live is leaked. */
 void site_table_finish(struct site_table *t);

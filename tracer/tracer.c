@@ -29,8 +29,9 @@ struct tracer {
 	struct reader *reader;
 	struct result *result;
 	int64_t t0_mono_ns;
-	struct rlimit files; /* as they were, and are for the workload */
-	int64_t trap_ns;     /* measured cost of one hit without a program's work; -1 = not known */
+	struct rlimit files;  /* as they were, and are for the workload */
+	struct err no_faults; /* why they are not traced; code 0 = they are */
+	int64_t trap_ns; /* measured cost of one hit without a program's work; -1 = not known */
 	bool has_stopped;
 };
 
@@ -120,6 +121,7 @@ static int set_up(struct tracer *t, struct err *err)
 		r = copy_libraries(t, err);
 	if (r < 0)
 		return r;
+	ro.has_faults = kernel_trace_faults(t->kernel, &t->no_faults) == 0;
 	t->trap_ns = cost_of_trap(t->kernel);
 	for (int i = 0; i < kernel_cpus(t->kernel); i++)
 		kernel_cpu(t->kernel, i)->outside = 0; /* that was us */
@@ -162,6 +164,12 @@ int tracer_start(struct tracer *t, pid_t pid, int64_t t0_mono_ns, struct err *er
 	return r < 0 ? r : reader_start(t->reader, t0_mono_ns, err);
 }
 
+int tracer_no_faults(const struct tracer *t, struct err *err)
+{
+	*err = t->no_faults;
+	return t->no_faults.code;
+}
+
 bool tracer_has_aborted(const struct tracer *t)
 {
 	return reader_has_aborted(t->reader);
@@ -193,6 +201,7 @@ int tracer_result(struct tracer *t, int64_t cpu_ns, void (*on_progress)(void *ct
 		.cpu_ns = cpu_ns,
 		.t0_mono_ns = t->t0_mono_ns,
 		.copied_bytes = private_bytes(t->private),
+		.has_faults = t->no_faults.code == 0,
 		.on_progress = on_progress,
 		.ctx = ctx,
 	};

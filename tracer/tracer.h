@@ -53,6 +53,9 @@ int tracer_enter(const struct tracer *t);
 
 int tracer_start(struct tracer *t, pid_t pid, int64_t t0_mono_ns, struct err *err);
 
+/* 0, or why major faults are not recorded. */
+int tracer_no_faults(const struct tracer *t, struct err *err);
+
 /* With POLICY_ABORT: an event was lost, the run is to be ended. */
 bool tracer_has_aborted(const struct tracer *t);
 
