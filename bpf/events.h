@@ -192,13 +192,6 @@ struct record_process {
 	char comm[16];
 };
 
-/* Where in a file an address is: as the kernel names files, major << 20 | minor and inode. */
-struct file_place {
-	u64 dev; /* 0 = no file, or nothing could be found out */
-	u64 ino;
-	u64 offset;
-};
-
 /* A major fault that has been served. */
 struct record_fault {
 	u8 type;
@@ -210,7 +203,9 @@ struct record_fault {
 	u64 duration_ns; /* 0 = not known */
 	u32 pid, tid;
 	u64 address, ip; /* ip: in user mode, also where the kernel met the fault for it */
-	struct file_place at, by;
+	/* What is mapped at the address, where that is a file: major << 20 | minor of its device.
+	 */
+	u64 dev, ino, file_offset;
 };
 
 _Static_assert(sizeof(struct record_call) == 56, "struct record_call");
@@ -219,7 +214,7 @@ _Static_assert(sizeof(struct record_bytes) == 24 + CAPTURE_CHUNK, "struct record
 _Static_assert(sizeof(struct record_maps) == 32 + 40 * MAPS_MAX, "struct record_maps");
 _Static_assert(sizeof(struct record_unwind) == 16 + 16 * UNWIND_SLOTS, "struct record_unwind");
 _Static_assert(sizeof(struct record_process) == 64, "struct record_process");
-_Static_assert(sizeof(struct record_fault) == 104, "struct record_fault");
+_Static_assert(sizeof(struct record_fault) == 80, "struct record_fault");
 
 /* -- maps ----------------------------------------------------------------------------------------
  */

@@ -8,42 +8,33 @@
 
 #define VM_GROWSDOWN 0x100
 
-struct vma_ctx {
+struct mapped {
 	u64 address;
-	struct file_place *at;
-	u8 mapping;
+	u64 mapping; /* enum fault_mapping */
+	u64 dev, ino, file_offset;
 };
 
-static long look_at_vma(struct task_struct *task, struct vm_area_struct *vma, struct vma_ctx *c)
+static long look_at_vma(struct task_struct *task, struct vm_area_struct *vma, struct mapped *m)
 {
 	u64 start = BPF_CORE_READ(vma, vm_start), end = BPF_CORE_READ(vma, vm_end);
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	struct file *file = BPF_CORE_READ(vma, vm_file);
 
 	if (file) {
-		c->mapping = FAULT_FILE;
-		c->at->dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
-		c->at->ino = BPF_CORE_READ(file, f_inode, i_ino);
-		c->at->offset = (BPF_CORE_READ(vma, vm_pgoff) << 12) + c->address - start;
+		m->mapping = FAULT_FILE;
+		m->dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+		m->ino = BPF_CORE_READ(file, f_inode, i_ino);
+		m->file_offset = (BPF_CORE_READ(vma, vm_pgoff) << 12) + m->address - start;
 	} else if (start <= BPF_CORE_READ(mm, brk) && end >= BPF_CORE_READ(mm, start_brk)) {
-		c->mapping = FAULT_BRK;
+		m->mapping = FAULT_BRK;
 	} else if (BPF_CORE_READ(vma, vm_flags) & VM_GROWSDOWN) {
-		c->mapping = FAULT_STACK;
+		m->mapping = FAULT_STACK;
 	} else if (start == (u64)BPF_CORE_READ(mm, context.vdso)) {
-		c->mapping = FAULT_VDSO;
+		m->mapping = FAULT_VDSO;
 	} else {
-		c->mapping = FAULT_ANON;
+		m->mapping = FAULT_ANON;
 	}
 	return 0;
-}
-
-/* What is mapped at the address; *at is set where it is a file. */
-static u8 find_mapping(u64 address, struct file_place *at)
-{
-	struct vma_ctx c = {.address = address, .at = at, .mapping = FAULT_UNKNOWN};
-
-	(void)bpf_find_vma(bpf_get_current_task_btf(), address, look_at_vma, &c, 0);
-	return c.mapping;
 }
 
 static int fault_begin(void)
@@ -86,6 +77,7 @@ SEC("perf_event")
 int fault_served(struct bpf_perf_event_data *ctx)
 {
 	u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	struct mapped m = {.address = ctx->addr, .mapping = FAULT_UNKNOWN};
 	struct record_fault *r;
 	struct cpu_state *cs;
 	struct faulting *f;
@@ -99,6 +91,7 @@ int fault_served(struct bpf_perf_event_data *ctx)
 	ring = bpf_map_lookup_elem(&rings, &cpu);
 	if (!cs || !ring)
 		return 0;
+	(void)bpf_find_vma(bpf_get_current_task_btf(), m.address, look_at_vma, &m, 0);
 	seq = __sync_fetch_and_add(&cs->seq, 1);
 	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
 	if (!r) {
@@ -112,15 +105,17 @@ int fault_served(struct bpf_perf_event_data *ctx)
 	r->seq = seq;
 	r->pid = id >> 32;
 	r->tid = id;
-	r->address = ctx->addr;
+	r->address = m.address;
 	r->ip = user_ip(ctx);
 	f = bpf_task_storage_get(&faulting, bpf_get_current_task_btf(), NULL, 0);
 	if (f && f->start_ns)
 		r->duration_ns = now - f->start_ns;
 	if (f)
 		r->is_own = f->is_own;
-	r->mapping = find_mapping(r->address, &r->at);
-	(void)find_mapping(r->ip, &r->by);
+	r->mapping = m.mapping;
+	r->dev = m.dev;
+	r->ino = m.ino;
+	r->file_offset = m.file_offset;
 	r->t_ns = bpf_ktime_get_ns();
 	bpf_ringbuf_submit(r, wakeup(ring, cs));
 	return 0;

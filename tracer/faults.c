@@ -12,11 +12,11 @@ struct slot {
 
 struct faults {
 	struct modules *modules;
+	struct stacks *stacks;
 	struct slot *slots; /* number 1 is slots[0] */
 	size_t n, cap;
 	uint64_t free;
-	struct map module_ids; /* by the kernel's name of a file → module */
-	struct map path_ids;   /* by the kernel's name of a file → index + 1 */
+	struct map path_ids; /* by the kernel's name of a file → index + 1 */
 	char **paths;
 	size_t n_paths, cap_paths;
 	struct map place_ids; /* ROW_KEY → index + 1 */
@@ -24,13 +24,14 @@ struct faults {
 	size_t n_places, cap_places;
 };
 
-int faults_new(struct faults **ret, struct modules *ms)
+int faults_new(struct faults **ret, struct modules *ms, struct stacks *stacks)
 {
 	struct faults *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return -ENOMEM;
 	f->modules = ms;
+	f->stacks = stacks;
 	*ret = f;
 	return 0;
 }
@@ -41,7 +42,6 @@ void faults_free(struct faults *f)
 		return;
 	for (size_t i = 0; i < f->n_paths; i++)
 		free(f->paths[i]);
-	map_done(&f->module_ids);
 	map_done(&f->path_ids);
 	map_done(&f->place_ids);
 	free(f->paths);
@@ -66,59 +66,11 @@ static int grow(void *list, size_t n, size_t *cap, size_t size)
 	return 0;
 }
 
-static uint64_t name_key(const struct file_place *p)
-{
-	return map_mix(p->dev) ^ p->ino;
-}
-
-/* -- instructions --------------------------------------------------------------------------------
- */
-
-/* Some file systems tell user space other numbers than the kernel has: then by the address. */
-static uint32_t ask_process(struct faults *f, uint32_t pid, uint64_t ip)
-{
-	static const struct table none;
-	struct table t = none;
-
-	if (modules_read_maps(f->modules, pid, &t) < 0)
-		return 0;
-	for (uint32_t i = 0; i < t.n; i++) {
-		if (ip >= t.range[i].start && ip < t.range[i].end)
-			return t.range[i].module == MODULE_ANONYMOUS ? 0
-								     : (uint32_t)t.range[i].module;
-	}
-	return 0;
-}
-
-static uint32_t module_of(struct faults *f, const struct record_fault *r)
-{
-	uint64_t key = name_key(&r->by), known = map_get(&f->module_ids, key);
-	const struct module_file *m;
-	uint32_t id;
-
-	if (known || !r->by.dev)
-		return (uint32_t)known;
-	m = modules_find(f->modules, r->by.dev, r->by.ino);
-	id = m ? m->m.id : ask_process(f, r->pid, r->ip);
-	if (id)
-		(void)map_put(&f->module_ids, key, id, NULL); /* else it is found again */
-	return id;
-}
-
 static uint32_t place_of(struct faults *f, const struct record_fault *r)
 {
-	struct frame_ref ref = {.module = module_of(f, r), .offset = r->ip + 1};
-	uint64_t key, known;
+	struct frame_ref ref = stacks_locate(f->stacks, r->pid, r->ip);
+	uint64_t key = ROW_KEY(ref.module, ref.offset), known = map_get(&f->place_ids, key);
 
-	if (ref.module) {
-		uint64_t vaddr = modules_vaddr(f->modules, ref.module, r->by.offset);
-
-		if (vaddr == UINT64_MAX)
-			return 0;
-		ref.offset = vaddr + 1;
-	}
-	key = ROW_KEY(ref.module, ref.offset);
-	known = map_get(&f->place_ids, key);
 	if (known)
 		return (uint32_t)known;
 	if (grow(&f->places, f->n_places, &f->cap_places, sizeof(*f->places)) < 0 ||
@@ -127,9 +79,6 @@ static uint32_t place_of(struct faults *f, const struct record_fault *r)
 	f->places[f->n_places++] = ref;
 	return (uint32_t)f->n_places;
 }
-
-/* -- files ---------------------------------------------------------------------------------------
- */
 
 static const char *keep_path(struct faults *f, uint64_t key, const char *path)
 {
@@ -148,14 +97,14 @@ static const char *keep_path(struct faults *f, uint64_t key, const char *path)
 
 static const char *path_of(struct faults *f, const struct record_fault *r)
 {
-	uint64_t key = name_key(&r->at), known = map_get(&f->path_ids, key);
+	uint64_t key = map_mix(r->dev) ^ r->ino, known = map_get(&f->path_ids, key);
 	const struct module_file *m;
 	const char *path;
 	char buf[1024];
 
 	if (known)
 		return f->paths[known - 1];
-	m = modules_find(f->modules, r->at.dev, r->at.ino);
+	m = modules_find(f->modules, r->dev, r->ino);
 	path = m ? m->m.path : modules_mapped(r->pid, r->address, buf, sizeof(buf));
 	return path ? keep_path(f, key, path) : NULL;
 }
@@ -183,7 +132,7 @@ uint64_t faults_keep(struct faults *f, const struct record_fault *r)
 		.address = r->address,
 		.mapping = r->mapping,
 		.file = r->mapping == FAULT_FILE ? path_of(f, r) : NULL,
-		.file_offset = r->mapping == FAULT_FILE ? (int64_t)r->at.offset : -1,
+		.file_offset = r->mapping == FAULT_FILE ? (int64_t)r->file_offset : -1,
 		.place = place_of(f, r),
 		.duration_ns = r->duration_ns ? (int64_t)r->duration_ns : -1,
 		.is_own = r->is_own,

@@ -11,10 +11,11 @@
 
 #include "model/fault.h"
 #include "tracer/modules.h"
+#include "tracer/stacks.h"
 
 struct faults;
 
-int faults_new(struct faults **ret, struct modules *ms);
+int faults_new(struct faults **ret, struct modules *ms, struct stacks *stacks);
 void faults_free(struct faults *f); /* NULL allowed */
 
 /* A number for it until it is taken; 0 = no memory. */

@@ -188,15 +188,6 @@ struct module_file *modules_find(struct modules *ms, uint64_t dev, uint64_t ino)
 	return m;
 }
 
-uint64_t modules_vaddr(struct modules *ms, uint32_t id, uint64_t file_offset)
-{
-	const struct entry *e = get(ms, id);
-
-	if (e && &e->file == ms->vdso)
-		return file_offset;
-	return e && e->elf ? elf_file_vaddr(e->elf, file_offset) : UINT64_MAX;
-}
-
 size_t modules_count(struct modules *ms)
 {
 	size_t n;

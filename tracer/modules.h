@@ -38,12 +38,9 @@ struct module_file *modules_add(struct modules *ms, int fd, const char *path, bo
 struct module_file *modules_get(struct modules *ms, uint32_t id);
 size_t modules_count(struct modules *ms);
 
-/* The file that the kernel names so (as in struct file_place); NULL = not added, or a file system
- * that tells user space other numbers. */
+/* The file that the kernel names so (major << 20 | minor, inode); NULL = not added, or a file
+ * system that tells user space other numbers. */
 struct module_file *modules_find(struct modules *ms, uint64_t dev, uint64_t ino);
-
-/* The virtual address of a byte of the module's code; UINT64_MAX = none is there. */
-uint64_t modules_vaddr(struct modules *ms, uint32_t id, uint64_t file_offset);
 
 /* Unwind rows of a module, or NULL. */
 struct cfi *modules_cfi(struct modules *ms, uint32_t id);

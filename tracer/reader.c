@@ -458,12 +458,13 @@ static int set_up(struct reader *r, struct err *err)
 	r->stop_fd = eventfd(0, EFD_CLOEXEC);
 	r->rings = calloc((size_t)r->cpus, sizeof(*r->rings));
 	if (r->epoll_fd < 0 || r->stop_fd < 0 || !r->rings || order_new(&r->order, r->cpus) < 0 ||
-	    live_new(&r->live) < 0 || processes_new(&r->processes) < 0 ||
-	    faults_new(&r->faults, r->opts.modules) < 0)
+	    live_new(&r->live) < 0 || processes_new(&r->processes) < 0)
 		return err_errno(err, -ENOMEM, "cannot start the tracer");
 	if (r->opts.has_faults)
 		live_count_faults(r->live);
 	ret = stacks_new(&r->stacks, r->opts.kernel, r->opts.modules, err);
+	if (ret == 0 && faults_new(&r->faults, r->opts.modules, r->stacks) < 0)
+		ret = err_errno(err, -ENOMEM, "cannot start the tracer");
 	if (ret == 0)
 		ret = watch(r, r->stop_fd, err);
 	for (int i = 0; ret == 0 && i < r->cpus; i++)

@@ -225,6 +225,35 @@ static struct process *look_up(struct stacks *s, const struct record_chain *c)
 	return p->has_table && p->table.exec_pages == c->exec_pages ? p : NULL;
 }
 
+static const struct table_range *range_at(const struct process *p, uint64_t ip)
+{
+	for (uint32_t i = 0; p->has_table && i < p->table.n; i++) {
+		if (ip >= p->table.range[i].start && ip < p->table.range[i].end)
+			return &p->table.range[i];
+	}
+	return NULL;
+}
+
+struct frame_ref stacks_locate(struct stacks *s, uint32_t pid, uint64_t ip)
+{
+	struct frame_ref ref = {.offset = ip + 1};
+	struct process *p = process_get(s, pid);
+	const struct table_range *r;
+	uint32_t generation;
+
+	if (!p)
+		return ref;
+	generation = kernel_generation(s->kernel, pid); /* 0: it is gone, only we know any more */
+	if (!p->has_table || (generation && generation != p->table.generation) || !range_at(p, ip))
+		refresh(s, p);
+	r = range_at(p, ip);
+	if (!r || r->module == MODULE_ANONYMOUS)
+		return ref;
+	ref.module = (uint32_t)r->module;
+	ref.offset = ip - r->bias + 1;
+	return ref;
+}
+
 void stacks_process(struct stacks *s, uint32_t pid, uint32_t ppid)
 {
 	struct process *p = process_get(s, pid), *parent = ppid ? process_get(s, ppid) : NULL;

@@ -42,6 +42,10 @@ uint32_t stacks_refer(struct stacks *s, uint64_t id);
 /* The id of the stack, then; 0 = not known. */
 uint32_t stacks_resolve(struct stacks *s, uint32_t reference);
 
+/* Where an instruction of a process is, as if it were a return address: names are those of offset
+ * - 1. Module 0: code of no file, or the process is gone. */
+struct frame_ref stacks_locate(struct stacks *s, uint32_t pid, uint64_t ip);
+
 /* Stacks 1 … n; their frames. */
 size_t stacks_count(const struct stacks *s);
 const struct frame_ref *stacks_frames(const struct stacks *s, uint32_t id, uint32_t *ret_depth,
