@@ -82,8 +82,8 @@ int fault_served(struct bpf_perf_event_data *ctx)
 	struct cpu_state *cs;
 	struct faulting *f;
 	void *ring;
+	u64 seq, flags;
 	u32 cpu;
-	u64 seq;
 
 	if (!in_scope())
 		return 0;
@@ -117,6 +117,8 @@ int fault_served(struct bpf_perf_event_data *ctx)
 	r->ino = m.ino;
 	r->file_offset = m.file_offset;
 	r->t_ns = bpf_ktime_get_ns();
-	bpf_ringbuf_submit(r, wakeup(ring, cs));
+	flags = wakeup(ring, cs);
+	/* Its name must be asked of the process, and that may end. */
+	bpf_ringbuf_submit(r, m.mapping == FAULT_FILE ? BPF_RB_FORCE_WAKEUP : flags);
 	return 0;
 }

@@ -45,7 +45,7 @@ static const struct opt options[] = {
 	{0, NULL, NULL, "Observing"},
 	{'s', "period", "DUR", "sampling period, 10ms to 1h (default 1s)"},
 	{'s', "sampleperiod", "DUR", NULL},
-	{'t', "trace", "WHAT", "allocations: auto (default), none, alloc"},
+	{'t', "trace", "WHAT", "auto (default), none, or of alloc,fault"},
 	{OPT_TRACE_POLICY, "trace-policy", "WHAT", "events too fast: pause, drop, abort"},
 	{OPT_EVENTS_MAX, "events-max", "SIZE", "most of events.zst (default 4G)"},
 	{0, NULL, NULL, "Results"},
@@ -137,15 +137,27 @@ static int set_limit(struct cli *cli, struct run_args *a, const char *text)
 
 static int set_trace(struct cli *cli, struct run_args *a, const char *text)
 {
-	if (strcmp(text, "auto") == 0)
-		a->session.trace = TRACE_AUTO;
-	else if (strcmp(text, "none") == 0)
-		a->session.trace = TRACE_NONE;
-	else if (strcmp(text, "alloc") == 0)
-		a->session.trace = TRACE_ALLOC;
-	else
-		return bad_value(cli, "-t", text, "takes auto, none or alloc");
-	return 0;
+	static const struct {
+		const char *text;
+		enum trace_choice choice;
+		unsigned parts;
+	} values[] = {
+		{"auto", TRACE_AUTO, 0},
+		{"none", TRACE_NONE, 0},
+		{"alloc", TRACE_ASKED, TRACE_ALLOC},
+		{"fault", TRACE_ASKED, TRACE_FAULT},
+		{"alloc,fault", TRACE_ASKED, TRACE_ALLOC | TRACE_FAULT},
+		{"fault,alloc", TRACE_ASKED, TRACE_ALLOC | TRACE_FAULT},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		if (strcmp(text, values[i].text) == 0) {
+			a->session.trace = values[i].choice;
+			a->session.trace_parts = values[i].parts;
+			return 0;
+		}
+	}
+	return bad_value(cli, "-t", text, "takes auto, none, or of alloc,fault");
 }
 
 static int set_trace_policy(struct cli *cli, struct run_args *a, const char *text)

@@ -25,6 +25,12 @@ enum {
 	EVENT_SHARED_MM = 2, /* FORK by vfork, posix_spawn or CLONE_VM */
 };
 
+/* What can be traced. */
+enum trace_part {
+	TRACE_ALLOC = 1, /* allocations, and where they are in memory */
+	TRACE_FAULT = 2, /* major faults */
+};
+
 enum stack_quality {
 	STACK_FULL,    /* unwound to the thread's first frame */
 	STACK_CUT,     /* the outer end is missing */

@@ -345,7 +345,7 @@ static int record_end(struct run *run, struct err *err)
 		trace_decline(run->env, run->run_id,
 			      run->env->opts->trace == TRACE_NONE
 				      ? "-t none"
-				      : "one of several runs; -t alloc adds traced ones");
+				      : "one of several runs; -t alloc,fault adds traced ones");
 	(void)getrusage(RUSAGE_SELF, &ru);
 	run->end.tool_rss_bytes = ru.ru_maxrss * INT64_C(1024);
 	run->end.tool_cpu_ns = clock_process_cpu_ns() - run->start_cpu_ns;

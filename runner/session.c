@@ -282,7 +282,7 @@ static bool is_traced(const struct session *s, int repeat)
 {
 	if (s->o->trace == TRACE_AUTO)
 		return !s->env.is_one_of_many;
-	return s->o->trace == TRACE_ALLOC && (!s->env.is_one_of_many || repeat == s->o->repeat);
+	return s->o->trace == TRACE_ASKED && (!s->env.is_one_of_many || repeat == s->o->repeat);
 }
 
 static int execute_one(struct session *s, size_t i, int repeat, int order, bool *ret_ends,
@@ -333,7 +333,7 @@ static int execute(struct session *s, struct err *err)
 	bool ends = false;
 
 	s->env.is_one_of_many = per_repeat * repeats > 1;
-	if (s->env.is_one_of_many && s->o->trace == TRACE_ALLOC)
+	if (s->env.is_one_of_many && s->o->trace == TRACE_ASKED)
 		repeats++;
 	s->env.run_count = per_repeat * repeats;
 	if (s->env.is_one_of_many)

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "bpf/events.h"
+#include "model/kinds.h"
 #include "squeezer/config.h"
 
 /* What is shown while a run goes on. Unknown figures are -1 or NAN. */
@@ -25,7 +26,7 @@ struct progress {
 enum trace_choice {
 	TRACE_AUTO, /* a session of one run is traced where this machine permits */
 	TRACE_NONE,
-	TRACE_ALLOC, /* in a session of several runs: one more run of each setting */
+	TRACE_ASKED, /* in a session of several runs: one more run of each setting */
 };
 
 struct session_opts {
@@ -40,6 +41,7 @@ struct session_opts {
 	int64_t timeout_ns; /* 0 = none */
 	bool is_dry_run;
 	enum trace_choice trace;
+	unsigned trace_parts; /* of enum trace_part, with TRACE_ASKED; else all */
 	enum trace_policy trace_policy;
 	int64_t events_max_bytes; /* of events.zst; 0 = 4 GiB or a tenth of the free space */
 	const char *cgroup_parent, *cgname, *cgpath;

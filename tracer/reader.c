@@ -120,7 +120,7 @@ static void deliver_fault(struct reader *r, const struct event *kept)
 	struct event ev = *kept;
 	const struct site *sites;
 
-	f.site = live_fault(r->live, &f);
+	f.site = r->opts.parts & TRACE_ALLOC ? live_fault(r->live, &f) : 0;
 	(void)live_sites(r->live, &sites);
 	ev.size = (uint64_t)MAX(f.duration_ns, INT64_C(0));
 	ev.stack = f.site ? sites[f.site - 1].stack : 0;
@@ -460,7 +460,7 @@ static int set_up(struct reader *r, struct err *err)
 	if (r->epoll_fd < 0 || r->stop_fd < 0 || !r->rings || order_new(&r->order, r->cpus) < 0 ||
 	    live_new(&r->live) < 0 || processes_new(&r->processes) < 0)
 		return err_errno(err, -ENOMEM, "cannot start the tracer");
-	if (r->opts.has_faults)
+	if (r->opts.parts & TRACE_FAULT)
 		live_count_faults(r->live);
 	ret = stacks_new(&r->stacks, r->opts.kernel, r->opts.modules, err);
 	if (ret == 0 && faults_new(&r->faults, r->opts.modules, r->stacks) < 0)

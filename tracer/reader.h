@@ -20,8 +20,8 @@ struct reader_opts {
 	const struct cgroup *cg; /* frozen while a ring is emptied */
 	const struct trace_sink *sink;
 	enum trace_policy policy;
-	bool has_faults; /* major faults are among the records */
-	int delay_ms;    /* for tests: the reader sleeps as long before each look */
+	unsigned parts; /* of enum trace_part: what is among the records */
+	int delay_ms;   /* for tests: the reader sleeps as long before each look */
 };
 
 struct reader_totals {

@@ -103,6 +103,18 @@ static void tell_functions(const struct tracer *t)
 		t->opts.sink->function(t->opts.sink->ctx, (uint16_t)i, probe_function_name(i));
 }
 
+static int set_up_probes(struct tracer *t, struct err *err)
+{
+	int r = gate_open(&t->gate, t->kernel, t->modules, err);
+
+	if (r == 0)
+		r = copy_libraries(t, err);
+	t->trap_ns = cost_of_trap(t->kernel);
+	for (int i = 0; i < kernel_cpus(t->kernel); i++)
+		kernel_cpu(t->kernel, i)->outside = 0; /* that was us */
+	return r;
+}
+
 static int set_up(struct tracer *t, struct err *err)
 {
 	struct reader_opts ro = {
@@ -115,16 +127,13 @@ static int set_up(struct tracer *t, struct err *err)
 
 	if (r == 0)
 		r = modules_new(&t->modules, err);
-	if (r == 0)
-		r = gate_open(&t->gate, t->kernel, t->modules, err);
-	if (r == 0)
-		r = copy_libraries(t, err);
+	if (r == 0 && t->opts.parts & TRACE_ALLOC)
+		r = set_up_probes(t, err);
 	if (r < 0)
 		return r;
-	ro.has_faults = kernel_trace_faults(t->kernel, &t->no_faults) == 0;
-	t->trap_ns = cost_of_trap(t->kernel);
-	for (int i = 0; i < kernel_cpus(t->kernel); i++)
-		kernel_cpu(t->kernel, i)->outside = 0; /* that was us */
+	ro.parts = t->opts.parts;
+	if (ro.parts & TRACE_FAULT && kernel_trace_faults(t->kernel, &t->no_faults) < 0)
+		ro.parts &= ~(unsigned)TRACE_FAULT;
 	ro.kernel = t->kernel;
 	ro.modules = t->modules;
 	ro.gate = t->gate;
@@ -140,6 +149,7 @@ int tracer_new(struct tracer **ret, const struct tracer_opts *opts, struct err *
 	if (!t)
 		return err_errno(err, -ENOMEM, "cannot start the tracer");
 	t->opts = *opts;
+	t->trap_ns = -1;
 	(void)getrlimit(RLIMIT_NOFILE, &t->files);
 	r = set_up(t, err);
 	if (r < 0) {
@@ -153,12 +163,12 @@ int tracer_new(struct tracer **ret, const struct tracer_opts *opts, struct err *
 int tracer_enter(const struct tracer *t)
 {
 	(void)setrlimit(RLIMIT_NOFILE, &t->files);
-	return private_enter(t->private);
+	return t->private ? private_enter(t->private) : 0;
 }
 
 int tracer_start(struct tracer *t, pid_t pid, int64_t t0_mono_ns, struct err *err)
 {
-	int r = gate_watch(t->gate, pid, err);
+	int r = t->gate ? gate_watch(t->gate, pid, err) : 0;
 
 	t->t0_mono_ns = t0_mono_ns;
 	return r < 0 ? r : reader_start(t->reader, t0_mono_ns, err);
@@ -200,14 +210,15 @@ int tracer_result(struct tracer *t, int64_t cpu_ns, void (*on_progress)(void *ct
 		.program_ns = kernel_program_ns(t->kernel),
 		.cpu_ns = cpu_ns,
 		.t0_mono_ns = t->t0_mono_ns,
-		.copied_bytes = private_bytes(t->private),
-		.has_faults = t->no_faults.code == 0,
+		.copied_bytes = t->private ? private_bytes(t->private) : -1,
+		.has_faults = t->opts.parts & TRACE_FAULT && t->no_faults.code == 0,
 		.on_progress = on_progress,
 		.ctx = ctx,
 	};
 	int r;
 
-	in.n_coverage = gate_coverage(t->gate, &in.coverage);
+	if (t->gate)
+		in.n_coverage = gate_coverage(t->gate, &in.coverage);
 	r = result_new(&t->result, &in, err);
 	if (r == 0)
 		*ret = *result_get(t->result);

@@ -38,6 +38,7 @@ struct tracer_opts {
 	const char *command; /* as for execvp */
 	const struct cgroup *cg;
 	enum trace_policy policy;
+	unsigned parts; /* of enum trace_part; without TRACE_ALLOC nothing is probed */
 	const struct trace_sink *sink;
 	/* For tests; 0 = as usual. */
 	size_t ring_bytes;
