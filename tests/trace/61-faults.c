@@ -1,11 +1,12 @@
 /*
- * Major faults of known sites. Three allocations of 997, 499 and 211 pages are paged out, and 701,
- * 499 and 0 of their pages are touched again, those of the second twice over, with a second paging
- * out in between; realloc moves a block that is paged out; a freed and reused address; a child
- * after fork; a file that is not in the page cache; a mapping of which a part is gone.
+ * Major faults of known sites, counted by the kernel too. Three allocations of 997, 499 and 211
+ * pages are paged out, and 701, 499 and 0 of their pages are touched again, those of the second
+ * twice over, with a second paging out in between; realloc moves a block that is paged out; a freed
+ * and reused address; a child after fork; a file that is not in the page cache; a mapping of which
+ * a part is gone.
  *
- * Prints "SITE FAULTS" for each, from the kernel's own count of the process's major faults.
- * Argument: a file of 16 pages.
+ * Prints "FUNCTION FAULTS", the function that allocated, from the kernel's own count of the
+ * process's major faults. Argument: a file of 16 pages.
  */
 #include "trace.h"
 
@@ -99,6 +100,11 @@ __attribute__((noinline)) static char *moved(void)
 	return opaque(malloc(61 * PAGE));
 }
 
+__attribute__((noinline)) static char *copied(void)
+{
+	return opaque(malloc(23 * PAGE));
+}
+
 __attribute__((noinline)) static char *grown(char *p)
 {
 	return opaque(realloc(p, 8191 * PAGE));
@@ -111,7 +117,7 @@ __attribute__((noinline)) static char *before(void)
 
 __attribute__((noinline)) static char *after(void)
 {
-	return opaque(aligned_alloc(PAGE, 7 * PAGE));
+	return opaque(aligned_alloc(PAGE, 6 * PAGE));
 }
 
 static void three_sites(void)
@@ -160,20 +166,30 @@ static void small_blocks(void)
 	tell("small", was);
 }
 
+/* The whole pages of a block go out. */
+static void page_out_inside(char *p, size_t pages)
+{
+	fill(p, pages);
+	page_out((char *)((uintptr_t)p & -(uintptr_t)PAGE) + PAGE, pages - 1);
+}
+
 static void reallocated(void)
 {
-	char *p = moved();
-	size_t pages = 60;
-	char *from = (char *)((uintptr_t)p & -(uintptr_t)PAGE) + PAGE;
+	char *p = moved(), *q = copied();
 	long was;
 
-	fill(p, 61);
-	page_out(from, pages);
+	CHECK(malloc(100)); /* in the way of what comes: it cannot grow where it is */
+	page_out_inside(q, 23);
 	was = major_faults();
-	p = grown(p); /* mremap where it is large, memcpy where it is not */
+	q = opaque(realloc(q, 27 * PAGE)); /* copies: that meets the old pages */
+	tell("copied", was);
+	page_out_inside(p, 61);
+	was = major_faults();
+	p = grown(p); /* moves the pages as they are */
 	touch(p, 0, 61);
-	tell("moved", was);
+	tell("grown", was);
 	free(p);
+	free(q);
 }
 
 static void reused(void)
@@ -188,8 +204,9 @@ static void reused(void)
 	tell("before", was);
 	free(p);
 	q = after();
-	fill(q, 7);
-	page_out(q, 7);
+	CHECK(q == p);
+	fill(q, 6);
+	page_out(q, 6);
 	was = major_faults();
 	touch(q, 0, 3);
 	tell("after", was);
@@ -229,15 +246,16 @@ static void file(const char *path)
 	touch(p, 3, 4);
 	touch(p, 9, 11);
 	tell("file", was);
+	usleep(100000); /* whose name it is can only be asked while we are there */
 }
 
 int main(int argc, char **argv)
 {
 	CHECK(argc == 2);
+	reused(); /* first: later on, free memory may be out too */
 	three_sites();
 	small_blocks();
 	reallocated();
-	reused();
 	forked();
 	file(argv[1]);
 	return 0;
