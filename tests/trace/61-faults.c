@@ -205,9 +205,9 @@ static void reused(void)
 	free(p);
 	q = after();
 	CHECK(q == p);
-	fill(q, 6);
-	page_out(q, 6);
 	was = major_faults();
+	fill(q, 6); /* its sixth page has been out since it was the other's */
+	page_out(q, 6);
 	touch(q, 0, 3);
 	tell("after", was);
 	free(q);
