@@ -66,8 +66,9 @@ $(O)/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# -- the kernel side: every bpf/*.bpf.c into one object, embedded in the analyzer by its skeleton
-BPF_OBJS := $(patsubst %.c,$(O)/%.o,$(wildcard bpf/*.bpf.c))
+# -- the kernel side: every bpf/*.bpf.c into one object, embedded in the analyzer by its skeleton;
+# the swap cache's apart, since not every kernel takes it
+BPF_OBJS := $(patsubst %.c,$(O)/%.o,$(filter-out bpf/swapcache.bpf.c,$(wildcard bpf/*.bpf.c)))
 BPF_CC ?= clang
 
 $(O)/bpf/%.bpf.o: bpf/%.bpf.c Makefile
@@ -80,7 +81,12 @@ $(O)/bpf/tracer.skel.h: $(BPF_OBJS)
 	$(Q)bpftool gen object $(O)/bpf/tracer.o $(BPF_OBJS)
 	$(Q)bpftool gen skeleton $(O)/bpf/tracer.o name tracer_bpf >$@
 
+$(O)/bpf/swapcache.skel.h: $(O)/bpf/swapcache.bpf.o
+	$(say) SKEL $@
+	$(Q)bpftool gen skeleton $< name swapcache_bpf >$@
+
 $(O)/tracer/kernel.o: $(O)/bpf/tracer.skel.h
+$(O)/tracer/swapcache.o: $(O)/bpf/swapcache.skel.h
 
 # The example stands alone: what a user would compile by hand. Its path is the one the
 # documentation uses, so a link is left beside the source.

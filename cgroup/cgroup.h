@@ -81,6 +81,10 @@ int cgroup_write_number(const struct cgroup *cg, const char *file, int64_t value
 /* 1: processes live in it or below; 0: none; -ENODEV/-ENOENT: removed. A fake group: 0. */
 int cgroup_is_populated(const struct cgroup *cg);
 
+/* The processes in it and in the groups below it, without order. The list is the caller's, to be
+ * freed after the last call. Returns how many, or a negative errno, no message. */
+ssize_t cgroup_processes(const struct cgroup *cg, pid_t **list, size_t *cap);
+
 /* SIGKILL to all in it: cgroup.kill, else pid by pid. */
 int cgroup_kill(const struct cgroup *cg, struct err *err);
 

@@ -155,6 +155,7 @@ int trace_new(struct trace **ret, const struct run_env *env, const struct run_sp
 		.policy = env->opts->trace_policy,
 		.parts = env->opts->trace == TRACE_ASKED ? env->opts->trace_parts
 							 : TRACE_ALLOC | TRACE_FAULT,
+		.scan_period_ns = env->opts->period_ns,
 		/* What tests need to bring the pipeline under pressure. */
 		.ring_bytes = (size_t)test_setting("ANALYZER_TEST_RING_BYTES"),
 		.reader_delay_ms = (int)test_setting("ANALYZER_TEST_READER_DELAY_MS"),

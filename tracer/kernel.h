@@ -1,6 +1,6 @@
 /*
  * The kernel side of the tracer, loaded: programs, rings, maps, probes. The only file that knows
- * libbpf.
+ * libbpf, but for swapcache.c.
  *
  * Life: kernel_load → kernel_attach … (any thread) → kernel_detach → kernel_free. Nothing is
  * probed before kernel_attach; with the process all of it goes away.

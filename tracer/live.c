@@ -628,6 +628,45 @@ int live_each(const struct live *l, uint32_t pid, live_each_fn *fn, void *ctx)
 	return r;
 }
 
+uint64_t live_space(const struct live *l, uint32_t pid)
+{
+	return (uintptr_t)find_space(l, pid);
+}
+
+size_t live_copy(const struct live *l, uint32_t pid, struct live_block *ret, size_t max,
+		 size_t *ret_pieces)
+{
+	const struct space *s = find_space(l, pid);
+	size_t n = 0;
+
+	*ret_pieces = 0;
+	if (!s)
+		return 0;
+	for (const struct piece *p = ranges_next(&s->ranges, 0); p;
+	     p = ranges_next(&s->ranges, p->end))
+		++*ret_pieces;
+	if (s->blocks.n + *ret_pieces > max)
+		return s->blocks.n;
+	for (size_t i = 0; i < s->blocks.cap; i++) {
+		if (s->blocks.slots[i].address != 0)
+			ret[n++] = of_block(&s->blocks.slots[i]);
+	}
+	for (const struct piece *p = ranges_next(&s->ranges, 0); p;
+	     p = ranges_next(&s->ranges, p->end))
+		ret[n++] = of_piece(p);
+	return s->blocks.n;
+}
+
+uint32_t live_allocator(struct live *l)
+{
+	return site_table_get(&l->sites, 0, SITE_OTHER);
+}
+
+void live_swapped(struct live *l, uint32_t site, int64_t bytes)
+{
+	site_table_swapped(&l->sites, site, bytes);
+}
+
 void live_finish(struct live *l)
 {
 	site_table_finish(&l->sites);

@@ -90,6 +90,26 @@ typedef int live_each_fn(void *ctx, const struct live_block *b);
  * begins with it. 0, what fn returned, or -ENOMEM before the first call of it. */
 int live_each(const struct live *l, uint32_t pid, live_each_fn *fn, void *ctx);
 
+/*
+ * For laying what is live over pages. The address space of a process: a number that only those
+ * processes have too that share it; 0 = no event of that pid was seen.
+ */
+uint64_t live_space(const struct live *l, uint32_t pid);
+
+/*
+ * Copies its blocks, in no order, and behind them the parts of mappings, in order; those of the
+ * parent that are inherited too. Returns how many blocks there are, *ret_pieces how many parts;
+ * where both together are more than max, nothing was copied.
+ */
+size_t live_copy(const struct live *l, uint32_t pid, struct live_block *ret, size_t max,
+		 size_t *ret_pieces);
+
+/* The site of the allocator's own memory, made by the first call; 0 = no memory. */
+uint32_t live_allocator(struct live *l);
+
+/* So many bytes of the site are swapped: sets max_swapped_bytes if it was less. */
+void live_swapped(struct live *l, uint32_t site, int64_t bytes);
+
 /* At the end, once: settles at_peak_bytes of every site. What is live stays live, and counts as
  * leaked. */
 void live_finish(struct live *l);

@@ -42,7 +42,7 @@ struct reader {
 	bool has_thread, is_stopping, has_aborted;
 	bool has_more; /* some ring was not read to its end */
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what reader_stats reads */
+	pthread_mutex_t lock; /* of what is live, and what reader_stats reads */
 	struct ring_state *rings;
 	struct pressure *pressure; /* NULL: losing is allowed */
 	struct order *order;
@@ -540,6 +540,17 @@ int reader_stats(struct reader *r, struct tracer_stat *ret, int max)
 bool reader_has_aborted(const struct reader *r)
 {
 	return __atomic_load_n(&r->has_aborted, __ATOMIC_ACQUIRE);
+}
+
+struct live *reader_lock(struct reader *r)
+{
+	(void)pthread_mutex_lock(&r->lock);
+	return r->live;
+}
+
+void reader_unlock(struct reader *r)
+{
+	(void)pthread_mutex_unlock(&r->lock);
 }
 
 struct live *reader_live(struct reader *r)

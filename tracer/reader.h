@@ -44,6 +44,10 @@ void reader_stop(struct reader *r);
 int reader_stats(struct reader *r, struct tracer_stat *ret, int max);
 bool reader_has_aborted(const struct reader *r);
 
+/* What is live now, until reader_unlock: any thread, and not for long, since nothing is read. */
+struct live *reader_lock(struct reader *r);
+void reader_unlock(struct reader *r);
+
 /* After reader_stop. */
 struct live *reader_live(struct reader *r);
 struct stacks *reader_stacks(struct reader *r);

@@ -215,6 +215,17 @@ static void add_slowdown(struct result *r, const struct result_in *in, int64_t h
 		 (double)cost_ns / (double)(in->cpu_ns - cost_ns));
 }
 
+static void add_scans(struct result *r, const struct result_in *in)
+{
+	figure(r, "scans", in->scans.scans);
+	figure(r, "scan_cpu_ns", in->scans.cpu_ns);
+	figure(r, "scan_period_ns", in->scans.period_ns);
+	figure(r, "scan_lock_ns", in->scans.lock_ns);
+	figure(r, "history_forgotten", in->history_forgotten);
+	if (in->scans.problem)
+		str_addf(&r->summary, ", \"scan_problem\": \"%s\"", in->scans.problem);
+}
+
 static int add_summary(struct result *r, const struct result_in *in)
 {
 	struct reader_totals t = reader_totals(in->reader);
@@ -260,6 +271,7 @@ static int add_summary(struct result *r, const struct result_in *in)
 	figure(r, "captures_lost", t.captures_lost);
 	figure(r, "unresolved", s.unresolved);
 	figure(r, "copies_bytes", in->copied_bytes);
+	add_scans(r, in);
 	add_slowdown(r, in, t.hits);
 	str_add(&r->summary, "}");
 	r->out.summary_json = r->summary.data;

@@ -4,12 +4,14 @@
  */
 #pragma once
 
-#include "tracer/reader.h"
+#include "tracer/scan.h"
 
 struct result;
 
 struct result_in {
 	struct reader *reader;
+	struct scanner_totals scans;
+	int64_t history_forgotten;
 	struct modules *modules;
 	const struct coverage *coverage;
 	size_t n_coverage;

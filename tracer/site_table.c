@@ -155,6 +155,13 @@ void site_table_leaked(struct site_table *t, uint32_t id, uint64_t bytes, int n)
 	s->leaked_count += n;
 }
 
+void site_table_swapped(struct site_table *t, uint32_t id, int64_t bytes)
+{
+	struct site *s = &t->sites[id - 1];
+
+	s->max_swapped_bytes = MAX(s->max_swapped_bytes, bytes);
+}
+
 void site_table_finish(struct site_table *t)
 {
 	for (size_t i = 0; i < t->n; i++) {

@@ -39,6 +39,8 @@ void site_table_leaked(struct site_table *t, uint32_t id, uint64_t bytes, int n)
 
 /* duration_ns: -1 = not known. */
 void site_table_fault(struct site_table *t, uint32_t id, int64_t duration_ns);
+/* So many bytes of it are swapped: the most counts. */
+void site_table_swapped(struct site_table *t, uint32_t id, int64_t bytes);
 
 /* Settles at_peak_bytes; what is live is leaked. */
 void site_table_finish(struct site_table *t);

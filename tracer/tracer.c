@@ -8,6 +8,7 @@
 #include "tracer/private.h"
 #include "tracer/reader.h"
 #include "tracer/result.h"
+#include "tracer/scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,8 @@
 #define RINGS_BYTES (64u << 20)
 #define RING_MIN (512u << 10)
 #define RING_MAX (8u << 20)
+/* Pages whose history is kept: of 8 GiB, in at most 128 MiB. */
+#define HISTORY_MAX (2u << 20)
 
 struct tracer {
 	struct tracer_opts opts;
@@ -27,6 +30,8 @@ struct tracer {
 	struct private *private;
 	struct gate *gate;
 	struct reader *reader;
+	struct history *history;
+	struct scanner *scanner;
 	struct result *result;
 	int64_t t0_mono_ns;
 	struct rlimit files;  /* as they were, and are for the workload */
@@ -115,6 +120,19 @@ static int set_up_probes(struct tracer *t, struct err *err)
 	return r;
 }
 
+static int set_up_scanner(struct tracer *t, struct err *err)
+{
+	struct scanner_opts so = {
+		.reader = t->reader,
+		.history = t->history,
+		.cg = t->opts.cg,
+		.sink = t->opts.sink,
+		.period_ns = t->opts.scan_period_ns,
+	};
+
+	return scanner_new(&t->scanner, &so, err);
+}
+
 static int set_up(struct tracer *t, struct err *err)
 {
 	struct reader_opts ro = {
@@ -138,7 +156,10 @@ static int set_up(struct tracer *t, struct err *err)
 	ro.modules = t->modules;
 	ro.gate = t->gate;
 	tell_functions(t);
-	return reader_new(&t->reader, &ro, err);
+	if (history_new(&t->history, HISTORY_MAX) < 0)
+		return err_errno(err, -ENOMEM, "cannot start the tracer");
+	r = reader_new(&t->reader, &ro, err);
+	return r < 0 ? r : set_up_scanner(t, err);
 }
 
 int tracer_new(struct tracer **ret, const struct tracer_opts *opts, struct err *err)
@@ -171,7 +192,9 @@ int tracer_start(struct tracer *t, pid_t pid, int64_t t0_mono_ns, struct err *er
 	int r = t->gate ? gate_watch(t->gate, pid, err) : 0;
 
 	t->t0_mono_ns = t0_mono_ns;
-	return r < 0 ? r : reader_start(t->reader, t0_mono_ns, err);
+	if (r == 0)
+		r = reader_start(t->reader, t0_mono_ns, err);
+	return r < 0 ? r : scanner_start(t->scanner, t0_mono_ns, err);
 }
 
 int tracer_no_faults(const struct tracer *t, struct err *err)
@@ -196,6 +219,7 @@ void tracer_stop(struct tracer *t)
 		return;
 	t->has_stopped = true;
 	gate_close(t->gate);
+	scanner_stop(t->scanner);
 	reader_stop(t->reader);
 	kernel_detach(t->kernel);
 }
@@ -205,6 +229,8 @@ int tracer_result(struct tracer *t, int64_t cpu_ns, void (*on_progress)(void *ct
 {
 	struct result_in in = {
 		.reader = t->reader,
+		.scans = scanner_totals(t->scanner),
+		.history_forgotten = history_forgotten(t->history),
 		.modules = t->modules,
 		.trap_ns = t->trap_ns,
 		.program_ns = kernel_program_ns(t->kernel),
@@ -230,7 +256,9 @@ void tracer_free(struct tracer *t)
 	if (!t)
 		return;
 	result_free(t->result);
+	scanner_free(t->scanner);
 	reader_free(t->reader);
+	history_free(t->history);
 	gate_close(t->gate);
 	kernel_free(t->kernel);
 	gate_free(t->gate);

@@ -40,6 +40,7 @@ struct tracer_opts {
 	enum trace_policy policy;
 	unsigned parts; /* of enum trace_part; without TRACE_ALLOC nothing is probed */
 	const struct trace_sink *sink;
+	int64_t scan_period_ns; /* at least, between scans of the page tables */
 	/* For tests; 0 = as usual. */
 	size_t ring_bytes;
 	int reader_delay_ms;
