@@ -69,10 +69,15 @@ static void *map_ours(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+/* The number of the page that is there after reading; 0 = it is memory of our own: some kernels
+ * have no zero page to give. */
 static uint64_t read_page(int fd, const void *p)
 {
+	uint64_t entry;
+
 	(void)*(const volatile char *)p;
-	return entry_at(fd, p) & ENTRY_NUMBER;
+	entry = entry_at(fd, p);
+	return entry & ENTRY_EXCLUSIVE ? 0 : entry & ENTRY_NUMBER;
 }
 
 /* Whoever reads memory never written has the zero page there; aligned and with huge pages on, the
@@ -89,10 +94,8 @@ static void find_zero_pages(struct pagemaps *p, int fd)
 		return;
 	aligned = (const char *)p->huge + (-(uintptr_t)p->huge & (HUGE_BYTES - 1));
 	p->huge_pfn = read_page(fd, aligned);
-	/* Else it is the small one again, or zero pages are not made huge and this is memory. */
-	if (p->huge_pfn % HUGE_PAGES != 0 || p->huge_pfn == p->zero_pfn ||
-	    entry_at(fd, aligned) & ENTRY_EXCLUSIVE)
-		p->huge_pfn = 0;
+	if (p->huge_pfn % HUGE_PAGES != 0 || p->huge_pfn == p->zero_pfn)
+		p->huge_pfn = 0; /* the small one again */
 }
 
 int pagemaps_open(struct pagemaps *ret, struct err *err)

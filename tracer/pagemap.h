@@ -4,7 +4,8 @@
  * has it (Linux 6.7), so that reserved address space without pages costs next to nothing.
  *
  * The zero page, small or huge, counts as no page: no memory is spent on it. It is known by its
- * number, so without CAP_SYS_ADMIN, which shows numbers of pages, it counts as present. Shared
+ * number, so without CAP_SYS_ADMIN, which shows numbers of pages, it counts as present, and a page
+ * that several processes have looks like one of each. Shared
  * anonymous memory (shmem) that is swapped out leaves no trace in a page table: see areas.h.
  *
  * Life: pagemaps_open once, pagemap_open for each process; their close functions.

@@ -219,6 +219,28 @@ static void test_names(void **state)
 	cgroup_close(&cg);
 }
 
+static void test_processes(void **state)
+{
+	struct cgroup cg = {0};
+	pid_t *list = NULL;
+	size_t cap = 0;
+
+	fake_file(*state, "/cg/x/cgroup.procs", "11\n12\n");
+	fake_file(*state, "/cg/x/one/cgroup.procs", "");
+	fake_file(*state, "/cg/x/one/two/cgroup.procs", "13\n");
+	fake_file(*state, "/cg/y/cgroup.procs", "14\n");
+	cg.dirfd = fake_opendir(*state, "/cg/x");
+	assert_int_equal(cgroup_processes(&cg, &list, &cap), 3);
+	assert_int_equal(list[0] + list[1] + list[2], 11 + 12 + 13);
+	fake_file(*state, "/cg/x/cgroup.procs", "");
+	assert_int_equal(cgroup_processes(&cg, &list, &cap), 1);
+	assert_int_equal(list[0], 13);
+	fake_remove(*state, "/cg/x/cgroup.procs");
+	assert_int_equal(cgroup_processes(&cg, &list, &cap), -ENOENT);
+	close(cg.dirfd);
+	free(list);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -233,6 +255,7 @@ int main(void)
 		TEST(test_place_without_memory),
 		TEST(test_place_given),
 		TEST(test_names),
+		TEST(test_processes),
 	};
 
 	return cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);

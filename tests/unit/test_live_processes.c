@@ -161,12 +161,82 @@ static void many_forks(void **state)
 	ok(MAIN, EVENT_FREE, 0x1000, 0, 0, 0);
 	assert_int_equal(site(1, SITE_MALLOC)->temporary_count, 1);
 }
+
+static bool holds(const struct live_block *list, size_t n, uint64_t address, uint64_t size)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].address == address && list[i].size == size)
+			return true;
+	}
+	return false;
+}
+
+/* For the scan: all blocks, then the parts of mappings in order. */
+static void copies(void **state)
+{
+	struct live_block list[8];
+	size_t pieces;
+
+	(void)state;
+	assert_int_equal(live_copy(l, P, list, 8, &pieces), 0);
+	assert_int_equal(pieces, 0);
+	ok(MAIN, EVENT_ALLOC, 0x1000, 100, 1, 0);
+	ok(MAIN, EVENT_MMAP, 0x20000, 0x3000, 3, 0);
+	ok(MAIN, EVENT_ALLOC, 0x2000, 200, 2, 0);
+	ok(MAIN, EVENT_MUNMAP, 0x21000, 0x1000, 0, 0);
+	assert_int_equal(live_copy(l, P, list, 3, &pieces), 2); /* no room */
+	assert_int_equal(pieces, 2);
+	assert_int_equal(live_copy(l, P, list, 4, &pieces), 2);
+	assert_true(holds(list, 2, 0x1000, 100) && holds(list, 2, 0x2000, 200));
+	assert_int_equal(list[2].address, 0x20000);
+	assert_int_equal(list[2].size, 0x1000);
+	assert_int_equal(list[3].address, 0x22000);
+	assert_int_equal(list[3].site, site(3, SITE_MMAP)->id);
+	assert_int_equal(list[3].t_ns, 2000);
+}
+
+static void spaces(void **state)
+{
+	struct live_block list[1];
+	size_t pieces;
+
+	(void)state;
+	assert_true(live_space(l, P) == 0);
+	ok(MAIN, EVENT_ALLOC, 0x1000, 100, 1, 0);
+	ok(MAIN, EVENT_FORK, C, 0, 0, 0);
+	ok(MAIN, EVENT_FORK, C + 1, 0, 0, EVENT_SHARED_MM);
+	assert_true(live_space(l, P) != 0 && live_space(l, C) != 0);
+	assert_true(live_space(l, C) != live_space(l, P));
+	assert_true(live_space(l, C + 1) == live_space(l, P));
+	ok(MAIN, EVENT_FREE, 0x1000, 0, 0, 0);
+	assert_int_equal(live_copy(l, C, list, 1, &pieces), 1); /* what it inherited */
+	assert_int_equal(live_copy(l, C + 1, list, 1, &pieces), 0);
+}
+
+static void most_swapped(void **state)
+{
+	const struct site *s;
+	uint32_t id = live_allocator(l);
+
+	(void)state;
+	assert_int_equal(live_allocator(l), id);
+	s = site(0, SITE_OTHER);
+	assert_int_equal(s->id, id);
+	assert_int_equal(s->max_swapped_bytes, -1);
+	live_swapped(l, id, 0);
+	assert_int_equal(s->max_swapped_bytes, 0);
+	live_swapped(l, id, 8192);
+	live_swapped(l, id, 4096);
+	assert_int_equal(s->max_swapped_bytes, 8192);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(exit_leaks),     test(exec_discards), test(fork_inherits),
 		test(child_outlives), test(shared_memory), test(pid_reused_unseen),
-		test(many_processes), test(many_forks),
+		test(many_processes), test(many_forks),    test(copies),
+		test(spaces),         test(most_swapped),
 	};
 
 	return cmocka_run_group_tests_name("live, processes", tests, NULL, NULL);
