@@ -1,0 +1,70 @@
+# Where each site's memory is, against what the program itself says of every page. With swap: a file
+# of ours, else what the machine has.
+. "$TOP/tests/trace/lib.sh"
+need_tracer "residency"
+
+still=${STANDSTILL_S:-1.5} # how long the program stands still, to be scanned meanwhile
+zswap=/sys/module/zswap/parameters/enabled cluster=/proc/sys/vm/page-cluster
+was_zswap=$(cat $zswap 2>"$work/.null") was_cluster=$(cat $cluster)
+put_back() {
+	[ -z "$was_zswap" ] || echo "$was_zswap" >$zswap
+	echo "$was_cluster" >$cluster
+	swapoff "$work/swap" 2>"$work/.null"
+	cd /
+	rm -rf "$work"
+}
+trap put_back EXIT
+grep -qw swap_info /proc/kallsyms && swapcache=yes || swapcache=no
+
+stands() { # MODE DIR: ends well, and all is where it says
+	cap timeout -k 10 120 "$ANALYZER" -q -s 0.2 -t alloc -o "$2" "$programs/60-residency" "$1" "$still"
+	cp out "$2.out"
+	t "$2: ends as untraced" is $status 0
+	t "$2: all is where the program says" python3 "$sources/residency.py" "$2" "$2.out" \
+		--swapcache $swapcache
+}
+rows() { sql "$1" "SELECT $2 FROM site_sample"; }
+
+stands moves moves
+t "moves: sites add up to the scan" is "$(sql moves "SELECT count(*) FROM scan AS c WHERE
+	resident_bytes != (SELECT sum((SELECT resident_bytes FROM site_sample AS x WHERE
+	x.site_id = s.site_id AND x.t_ns <= c.t_ns ORDER BY x.t_ns DESC LIMIT 1)) FROM site AS s)")" 0
+t "moves: the allocator's own memory is a site's" is "$(sql moves "SELECT count(*), stack_id IS NULL
+	FROM site WHERE kind = 'other'")" "1|1"
+t "moves: rows only where something changed" is "$(sql moves "SELECT count(*) FROM (SELECT
+	live_bytes, lag(live_bytes) OVER w AS l, resident_bytes, lag(resident_bytes) OVER w AS r,
+	swapped_bytes, lag(swapped_bytes) OVER w AS s FROM site_sample
+	WINDOW w AS (PARTITION BY site_id ORDER BY t_ns)) WHERE live_bytes = l AND
+	resident_bytes = r AND swapped_bytes = s")" 0
+t "moves: scans as the trace says" is "$(figure moves scans)" "$(sql moves 'SELECT count(*) FROM scan')"
+t "moves: no complaint" is "$(figure moves scan_problem)" ""
+stands share share
+
+# -- swapped out
+dd if=/dev/zero of=swap bs=1M count=64 status=none && chmod 600 swap && mkswap -q swap &&
+	swapon -p 32767 swap 2>"$work/.null"
+if ! grep -qs '[0-9]$' <(tail -n +2 /proc/swaps); then
+	skip "swap" "no swap can be had here"
+	done_testing
+	exit
+fi
+if [ -n "$was_zswap" ]; then
+	echo Y >$zswap && echo 0 >$cluster
+	stands swap zswap
+	# Compressed at once, and nothing read ahead: no page is in both places.
+	[ $swapcache = no ] || t "zswap: nothing in the swap cache" is \
+		"$(rows zswap 'max(swapcache_bytes)')" 0
+	echo N >$zswap && echo "$was_cluster" >$cluster
+fi
+stands swap plain
+# Written to a file, a page stays in memory until that is needed for something else.
+if [ $swapcache = yes ]; then
+	t "plain swap: pages are in the swap cache" is "$(rows plain 'max(swapcache_bytes) > 0')" 1
+else
+	t "plain swap: the swap cache is not known" is "$(rows plain 'count(swapcache_bytes)') $(sql \
+		plain 'SELECT count(swapcache_bytes) FROM scan')" "0 0"
+fi
+stands share-swap shmem
+t "rows never have more in classes than there is" is "$(rows plain "sum(cold_bytes + returned_bytes +
+	thrashing_bytes > resident_bytes + swapped_bytes OR cold_bytes > swapped_bytes)")" 0
+done_testing
