@@ -124,11 +124,13 @@ static void deliver_fault(struct reader *r, const struct event *kept)
 	(void)live_sites(r->live, &sites);
 	ev.size = (uint64_t)MAX(f.duration_ns, INT64_C(0));
 	ev.stack = f.site ? sites[f.site - 1].stack : 0;
-	f.t_ns -= r->t0_mono_ns;
+	if (r->opts.history)
+		history_fault(r->opts.history, f.pid, f.address, f.t_ns);
 	r->totals.own_faults += f.is_own;
 	r->totals.faults += !f.is_own;
 	r->totals.recorded++;
 	r->opts.sink->event(r->opts.sink->ctx, &ev);
+	f.t_ns -= r->t0_mono_ns;
 	r->told_faults[r->n_faults++] = f;
 	if (r->n_faults == FAULTS_MAX)
 		tell_faults(r);

@@ -7,6 +7,7 @@
 
 #include "tracer/faults.h"
 #include "tracer/gate.h"
+#include "tracer/history.h"
 #include "tracer/live.h"
 #include "tracer/stacks.h"
 #include "tracer/tracer.h"
@@ -19,6 +20,7 @@ struct reader_opts {
 	struct gate *gate;       /* told of programs executed; NULL allowed */
 	const struct cgroup *cg; /* frozen while a ring is emptied */
 	const struct trace_sink *sink;
+	struct history *history; /* told of faults; NULL allowed */
 	enum trace_policy policy;
 	unsigned parts; /* of enum trace_part: what is among the records */
 	int delay_ms;   /* for tests: the reader sleeps as long before each look */

@@ -120,6 +120,7 @@ static int set_up_probes(struct tracer *t, struct err *err)
 	return r;
 }
 
+/* Without allocations there is nobody whose memory is where. */
 static int set_up_scanner(struct tracer *t, struct err *err)
 {
 	struct scanner_opts so = {
@@ -158,8 +159,9 @@ static int set_up(struct tracer *t, struct err *err)
 	tell_functions(t);
 	if (history_new(&t->history, HISTORY_MAX) < 0)
 		return err_errno(err, -ENOMEM, "cannot start the tracer");
+	ro.history = t->history;
 	r = reader_new(&t->reader, &ro, err);
-	return r < 0 ? r : set_up_scanner(t, err);
+	return r < 0 || !(ro.parts & TRACE_ALLOC) ? r : set_up_scanner(t, err);
 }
 
 int tracer_new(struct tracer **ret, const struct tracer_opts *opts, struct err *err)
@@ -194,7 +196,7 @@ int tracer_start(struct tracer *t, pid_t pid, int64_t t0_mono_ns, struct err *er
 	t->t0_mono_ns = t0_mono_ns;
 	if (r == 0)
 		r = reader_start(t->reader, t0_mono_ns, err);
-	return r < 0 ? r : scanner_start(t->scanner, t0_mono_ns, err);
+	return r < 0 || !t->scanner ? r : scanner_start(t->scanner, t0_mono_ns, err);
 }
 
 int tracer_no_faults(const struct tracer *t, struct err *err)
@@ -229,7 +231,8 @@ int tracer_result(struct tracer *t, int64_t cpu_ns, void (*on_progress)(void *ct
 {
 	struct result_in in = {
 		.reader = t->reader,
-		.scans = scanner_totals(t->scanner),
+		.scans = t->scanner ? scanner_totals(t->scanner)
+				    : (struct scanner_totals){.period_ns = -1},
 		.history_forgotten = history_forgotten(t->history),
 		.modules = t->modules,
 		.trap_ns = t->trap_ns,

@@ -14,6 +14,7 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	CHECK(argc > 2);
+	CHECK(mlockall(MCL_CURRENT | MCL_FUTURE) == 0); /* no faults of its own at the end */
 	signal(SIGINT, SIG_IGN);
 	pid = fork();
 	CHECK(pid >= 0);
