@@ -29,7 +29,7 @@ struct block {
 
 static struct block blocks[BLOCKS];
 static int n_blocks;
-static char *seconds;
+static double seconds;
 
 /* -- what there is ------------------------------------------------------------------------------
  */
@@ -221,7 +221,7 @@ static void tell_time(const char *what, const char *name)
 static void stand_still(const char *name)
 {
 	tell_time("phase", name);
-	usleep((useconds_t)(strtod(seconds, NULL) * 1e6));
+	usleep((useconds_t)(seconds * 1e6));
 	tell_time("end", name);
 }
 
@@ -345,8 +345,7 @@ static void swap_pages(void)
 
 int main(int argc, char **argv)
 {
-	CHECK(argc == 3);
-	seconds = argv[2];
+	CHECK(argc == 3 && sscanf(argv[2], "%lf", &seconds) == 1);
 	CHECK(mallopt(M_MMAP_THRESHOLD, 32 << 20) == 1 && mallopt(M_TRIM_THRESHOLD, 1 << 30) == 1);
 	if (strcmp(argv[1], "moves") == 0)
 		moves();
