@@ -220,6 +220,45 @@ int read_table(struct reader *r, const struct table *t, int64_t id, void **ret, 
 	return 0;
 }
 
+int read_has_table(struct reader *r, const char *name, bool *ret, struct err *err)
+{
+	char **cols = NULL;
+	size_t n = 0;
+	int res = load_columns(r, name, &cols, &n, err);
+
+	columns_free(cols, n);
+	*ret = n > 0;
+	return res;
+}
+
+int read_query(struct reader *r, const struct table *t, const int64_t *args, size_t n_args,
+	       void **ret, size_t *ret_n, struct err *err)
+{
+	_cleanup_statement_ sqlite3_stmt *st = NULL;
+	char *rows = NULL;
+	size_t n = 0;
+	bool has = false;
+	int res = read_has_table(r, t->name, &has, err);
+
+	if (res == 0 && has && sqlite3_prepare_v2(r->db, t->tail, -1, &st, NULL) != SQLITE_OK)
+		res = read_error(r, t->name, err);
+	for (size_t i = 0; res == 0 && st && i < n_args; i++) {
+		/* What is not bound is NULL. */
+		if (args[i] != READ_NULL &&
+		    sqlite3_bind_int64(st, (int)i + 1, args[i]) != SQLITE_OK)
+			res = read_error(r, t->name, err);
+	}
+	if (res == 0 && st)
+		res = step_rows(r, st, t, &rows, &n, err);
+	if (res < 0) {
+		read_free_rows(t, rows, n);
+		return res;
+	}
+	*ret = rows;
+	*ret_n = n;
+	return 0;
+}
+
 int reader_load_runs(struct reader *r, struct run_row **ret, size_t *ret_n, struct err *err)
 {
 	void *rows = NULL;

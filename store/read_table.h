@@ -1,6 +1,6 @@
 /*
- * Tables of profile.db as arrays of C structs, described by tables of columns: what read.c and
- * read_trace.c share. Internal to store/.
+ * Tables of profile.db as arrays of C structs, described by tables of columns: what read.c,
+ * read_trace.c and read_pressure.c share. Internal to store/.
  *
  * A column that the file does not have reads as NULL, a table that it does not have as no rows.
  */
@@ -55,6 +55,12 @@ struct table {
 /* The rows with ?1 = id; to be released with read_free_rows. */
 int read_table(struct reader *r, const struct table *t, int64_t id, void **ret, size_t *ret_n,
 	       struct err *err);
+
+/* The rows of a whole statement: t->tail, its columns in the order of t->fields, ?1 ... = args
+ * (READ_NULL binds NULL). No rows when the file lacks the table t->name. */
+int read_query(struct reader *r, const struct table *t, const int64_t *args, size_t n_args,
+	       void **ret, size_t *ret_n, struct err *err);
+int read_has_table(struct reader *r, const char *name, bool *ret, struct err *err);
 void read_free_rows(const struct table *t, void *rows, size_t n);
 
 int read_error(struct reader *r, const char *what, struct err *err);

@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 #include "model/sample.h"
+#include "store/schema_views.h"
 
 #include <errno.h>
 
@@ -336,7 +337,17 @@ static int create_run_summary(sqlite3 *db, struct err *err)
 	str_add(&sql, ", (SELECT count(*) FROM decision AS d WHERE d.run_id = r.run_id)"
 		      " AS decisions,"
 		      " (SELECT coalesce(sum(count), 0) FROM loss AS l WHERE l.run_id = r.run_id)"
-		      " AS losses FROM run AS r");
+		      " AS losses,"
+		      /* At the last scan; NULL where nothing was scanned. */
+		      " (SELECT c.swapped_bytes FROM scan AS c WHERE c.run_id = r.run_id"
+		      " ORDER BY c.t_ns DESC LIMIT 1) AS swapped_bytes,"
+		      " (SELECT sum(l.cold_bytes) FROM site AS s JOIN site_sample AS l"
+		      " ON l.run_id = s.run_id AND l.site_id = s.site_id AND l.t_ns ="
+		      " (SELECT max(m.t_ns) FROM site_sample AS m WHERE m.run_id = s.run_id"
+		      " AND m.site_id = s.site_id) WHERE s.run_id = r.run_id) AS cold_bytes,"
+		      /* Of the workload's, those of a site; NULL where none was recorded. */
+		      " (SELECT sum(f.is_own = 0 AND f.site_id IS NOT NULL) FROM fault AS f"
+		      " WHERE f.run_id = r.run_id) AS faults_attributed FROM run AS r");
 	return exec_str(db, &sql, err);
 }
 
@@ -385,6 +396,8 @@ static int create_all(sqlite3 *db, struct err *err)
 		r = create_rate(db, err);
 	if (r == 0)
 		r = create_run_summary(db, err);
+	if (r == 0)
+		r = exec_sql(db, schema_pressure_views, err);
 	if (r == 0)
 		r = fill_metric(db, err);
 	if (r < 0)
