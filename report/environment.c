@@ -168,26 +168,40 @@ static void add_zswap(struct str *s, struct json_object *o)
 		add_part(s, "zswap on");
 }
 
+static void add_paging(struct str *s, struct json_object *o)
+{
+	const char *text;
+	int64_t cluster;
+
+	if ((text = text_of(o, "thp")))
+		add_part(s, "THP %s", text);
+	if ((text = text_of(o, "swappiness")))
+		add_part(s, "swappiness %s", text);
+	cluster = json_object_get_int64(member(o, "page_cluster"));
+	if (member(o, "page_cluster") && cluster >= 0 && cluster < 16)
+		add_part(s, "page-cluster %lld (%d page%s)", (long long)cluster, 1 << cluster,
+			 cluster ? "s" : "");
+}
+
+void environment_paging(struct str *out, const char *json)
+{
+	_cleanup_json_ struct json_object *o = parse(json, json_type_object);
+
+	if (o)
+		add_paging(out, o);
+}
+
 void environment_machine(struct str *out, const char *json)
 {
 	_cleanup_json_ struct json_object *o = parse(json, json_type_object);
 	_cleanup_str_ struct str s = {0};
-	const char *text;
-	int64_t cluster;
 
 	if (!o)
 		return;
 	add_hardware(&s, o);
 	add_swap(&s, o);
 	add_zswap(&s, o);
-	if ((text = text_of(o, "thp")))
-		add_part(&s, "THP %s", text);
-	if ((text = text_of(o, "swappiness")))
-		add_part(&s, "swappiness %s", text);
-	cluster = json_object_get_int64(member(o, "page_cluster"));
-	if (member(o, "page_cluster") && cluster >= 0 && cluster < 16)
-		add_part(&s, "page-cluster %lld (%d page%s)", (long long)cluster, 1 << cluster,
-			 cluster ? "s" : "");
+	add_paging(&s, o);
 	if (s.len > 0)
 		str_add(out, s.data);
 	out->failed |= s.failed;

@@ -22,6 +22,9 @@ void environment_missing(const char *json, environment_fn *fn, void *arg);
 /* The machine in a sentence; nothing when nothing is known. */
 void environment_machine(struct str *out, const char *json);
 
+/* Of it what decides how many pages a fault brings: readahead, huge pages. */
+void environment_paging(struct str *out, const char *json);
+
 /* A JSON array of strings as a person would type it in a shell; control characters become '?'.
  * What is no such array is taken as it is. */
 void command_line(struct str *out, const char *json);

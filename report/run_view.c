@@ -10,8 +10,6 @@
 
 /* A recorder commits every second; one that was silent for much longer is gone. */
 #define SILENCE_S 5.0
-/* From here on a limit is none: the word of the configurations. */
-#define NO_LIMIT (INT64_C(1) << 50)
 
 static int find_action(const char *name)
 {
@@ -116,6 +114,8 @@ static int load_figures(struct run_view *v, struct reader *r, double now_s, stru
 		v->last_sample_s = data.tl.n > 0 ? (double)data.t_ns[data.tl.n - 1] / 1e9 : NAN;
 		v->state = find_state(v, now_s);
 		res = figures_compute(v, &data, err);
+		if (res == 0)
+			res = pressure_load(&v->pressure, r, v->row.run_id, &v->trace, &data, err);
 	}
 	run_data_done(&data);
 	return res;
@@ -148,6 +148,7 @@ void run_view_done(struct run_view *v)
 	free(v->command);
 	event_rows_free(v->events, v->n_events);
 	loss_rows_free(v->losses, v->n_losses);
+	pressure_done(&v->pressure);
 	trace_view_done(&v->trace);
 	memset(v, 0, sizeof(*v));
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "model/decision.h"
+#include "report/pressure.h"
 #include "report/trace_view.h"
 #include "store/read.h"
 
@@ -35,6 +36,9 @@ struct figure {
 	const char *why; /* no value: the reason; else NULL */
 };
 
+/* From here on a limit is none: the word of the configurations. */
+#define NO_LIMIT (INT64_C(1) << 50)
+
 #define N_ACTIONS (ACTION_RELEASE + 1)
 #define N_OUTCOMES (OUTCOME_SKIPPED + 1)
 
@@ -62,6 +66,7 @@ struct run_view {
 	struct loss_row *losses;
 	size_t n_losses;
 	struct trace_view trace;
+	struct pressure_view pressure;
 	bool lacks_swapcached;  /* swap-cached pages counted as swapped out */
 	bool lacks_zswap_bytes; /* zswap in use, its charge not known */
 	bool has_zram_share;    /* physical contains an estimate */

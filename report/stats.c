@@ -262,3 +262,67 @@ double stats_median(double *v, size_t n)
 	qsort(v, n, sizeof(*v), compare_double);
 	return sorted_median(&s);
 }
+
+/* -- ranks ------------------------------------------------------------------------------------ */
+
+struct ranked {
+	double v;
+	size_t at;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	return (x->v > y->v) - (x->v < y->v);
+}
+
+/* Replaces each value by its rank, 1 ... n. */
+static void to_ranks(double *v, struct ranked *tmp, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		tmp[i] = (struct ranked){v[i], i};
+	qsort(tmp, n, sizeof(*tmp), compare_ranked);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && tmp[end].v == tmp[i].v; end++)
+			;
+		for (size_t j = i; j < end; j++)
+			v[tmp[j].at] = (double)(i + 1 + end) / 2;
+	}
+}
+
+/* Of ranks: their mean is (n + 1) / 2 whatever the ties. */
+static double correlation(const double *x, const double *y, size_t n)
+{
+	double mean = (double)(n + 1) / 2, xy = 0, xx = 0, yy = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		xy += (x[i] - mean) * (y[i] - mean);
+		xx += (x[i] - mean) * (x[i] - mean);
+		yy += (y[i] - mean) * (y[i] - mean);
+	}
+	return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
+}
+
+int stats_rank(const double *x, const double *y, size_t n, struct rank_stats *ret)
+{
+	_cleanup_free_ double *a = calloc(n + 1, sizeof(*a));
+	_cleanup_free_ double *b = calloc(n + 1, sizeof(*b));
+	_cleanup_free_ struct ranked *tmp = calloc(n + 1, sizeof(*tmp));
+
+	if (!a || !b || !tmp)
+		return -ENOMEM;
+	*ret = (struct rank_stats){.rho = NAN};
+	for (size_t i = 0; i < n; i++) {
+		if (isnan(x[i]) || isnan(y[i]))
+			continue;
+		a[ret->n] = x[i];
+		b[ret->n++] = y[i];
+	}
+	if (ret->n < STATS_RANK_MIN)
+		return 0;
+	to_ranks(a, tmp, ret->n);
+	to_ranks(b, tmp, ret->n);
+	ret->rho = correlation(a, b, ret->n);
+	return 0;
+}

@@ -68,3 +68,15 @@ int stats_least_window(const struct timeline *tl, const double *v, size_t from, 
 
 /* Unweighted, of n values > 0, sorted in place; the mean of the middle two if n is even. */
 double stats_median(double *v, size_t n);
+
+/* Spearman's rank correlation of n pairs, -1 ... 1; equal values share the middle of their ranks.
+ * Pairs with a NAN are left out. rho: NAN when fewer than this are left, or one side is constant.
+ */
+#define STATS_RANK_MIN 8
+
+struct rank_stats {
+	size_t n; /* pairs */
+	double rho;
+};
+
+int stats_rank(const double *x, const double *y, size_t n, struct rank_stats *ret);

@@ -2,8 +2,9 @@
  * What the parts of the text report share: text.c (the order of things), text_answers.c (the
  * sentences that answer a block's question), text_figures.c (figures with their definitions, as
  * text_lines.c arranges them), text_missing.c (figures that there are none of), text_tables.c
- * (one line per setting), text_sites.c (allocation stacks), text_trust.c (what stands in the way
- * of trusting them), text_trace.c (what of it is the tracer's).
+ * (one line per setting), text_sites.c (allocation stacks), text_stack.c (one of them), text_cold.c
+ * (which are cold), text_faults.c (which were faulted back, and when), text_trust.c (what stands in
+ * the way of trusting them), text_trace.c (what of it is the tracer's).
  */
 #pragma once
 
@@ -80,6 +81,46 @@ void text_table_best(struct str *out, const struct report *r);
 
 /* The sites that lead the rankings; why there are none. */
 void text_sites(struct str *out, const struct report *r);
+
+/* Sites whose stack has been printed. */
+struct text_known {
+	int64_t ids[256];
+	size_t n;
+};
+
+/* Whether it was known; it is from now on. */
+bool text_known(struct text_known *k, int64_t site_id);
+
+/* What became of the sites' pages; where the major faults came from; what happened at tightenings
+ * and stalls. Each begins with its own question. */
+void text_cold(struct str *out, const struct run_view *v, struct text_known *known);
+void text_faults(struct str *out, const struct run_view *v, struct text_known *known);
+void text_pressure_time(struct str *out, const struct run_view *v);
+
+/* Sentences: how much is cold; which stack most faults hit; which sites thrash. Nothing where
+ * there is nothing to say. */
+void text_cold_sentence(struct str *s, const struct pressure_view *p);
+void text_faults_sentence(struct str *s, const struct pressure_view *p);
+void text_thrashing_sentence(struct str *s, const struct pressure_site *site);
+
+/* A frame's line; a stack's, cut after some frames. */
+void text_frame(struct str *out, const struct frame_row *f);
+void text_stack(struct str *out, const struct site_view *s);
+
+/* "site 3 (mmap, stack cut)"; "table_insert (table.c:88)", the site's name without a stack. */
+void text_site_name(struct str *s, const struct site_view *site);
+void text_place(struct str *s, const struct frame_row *f);
+void text_site_place(struct str *s, const struct pressure_site *site);
+
+/* Names come from outside: nothing unprintable, and no more than `max` bytes of it. */
+void text_cut(struct str *out, const char *text, size_t max);
+
+/* part / all; a number that is not negative. */
+const char *text_share(char buf[static CELL_MAX], int64_t part, int64_t all);
+const char *text_number(char buf[static CELL_MAX], int64_t v, enum figure_unit unit);
+
+/* "faults": the workload's, by whether they hit a site, against what the group counted. */
+void text_faults_trust(struct str *out, const struct report *r);
 
 /* The traced run that the text tells of: the first with sites, else the first at all; NULL = no
  * run was traced. */

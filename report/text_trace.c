@@ -263,6 +263,7 @@ void text_trace_trust(struct str *out, const struct report *r)
 	if (!shown || shown->trace.state != TRACE_DONE)
 		return;
 	add_stacks(out, shown);
+	text_faults_trust(out, r);
 	add_probes(out, &shown->trace);
 	add_problems(out, &shown->trace);
 	add_cost(out, shown);

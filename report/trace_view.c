@@ -102,8 +102,7 @@ static void add_totals(struct trace_view *t, const struct site_row *rows, size_t
 		for (int order = 0; order < N_ORDERS; order++)
 			t->total[order] += site_order_value(&rows[i], (enum site_order)order);
 		t->total_leaked_count += MAX(rows[i].end_live_count, 0);
-		t->has_pressure |=
-			rows[i].major_faults != READ_NULL || rows[i].max_swapped_bytes != READ_NULL;
+		t->has_faults |= rows[i].major_faults != READ_NULL;
 	}
 }
 
@@ -133,7 +132,7 @@ static int keep_ranked(struct trace_view *t, struct site_row *rows, size_t n)
 	return 0;
 }
 
-static int load_stack(struct site_view *s, struct reader *r, struct err *err)
+int site_view_load_stack(struct site_view *s, struct reader *r, struct err *err)
 {
 	int res = 0;
 
@@ -162,7 +161,7 @@ static int load_sites(struct trace_view *t, struct reader *r, int64_t run_id, st
 		res = err_set(err, -ENOMEM, "no memory for %zu allocation sites", n);
 	site_rows_free(rows, n);
 	for (size_t i = 0; res == 0 && i < t->n_sites; i++)
-		res = load_stack(&t->sites[i], r, err);
+		res = site_view_load_stack(&t->sites[i], r, err);
 	return res;
 }
 
@@ -189,13 +188,17 @@ int trace_view_load(struct trace_view *t, struct reader *r, int64_t run_id, cons
 	return res;
 }
 
+void site_view_done(struct site_view *s)
+{
+	site_row_done(&s->row);
+	free(s->quality);
+	frame_rows_free(s->frames, s->n_frames);
+}
+
 void trace_view_done(struct trace_view *t)
 {
-	for (size_t i = 0; i < t->n_sites; i++) {
-		site_row_done(&t->sites[i].row);
-		free(t->sites[i].quality);
-		frame_rows_free(t->sites[i].frames, t->sites[i].n_frames);
-	}
+	for (size_t i = 0; i < t->n_sites; i++)
+		site_view_done(&t->sites[i]);
 	free(t->sites);
 	free(t->why_absent);
 	coverage_rows_free(t->coverage, t->n_coverage);

@@ -9,6 +9,8 @@
 
 #include "store/read_trace.h"
 
+#include <string.h>
+
 enum trace_key {
 #define TRACE(key, unit, definition) TRACE_##key,
 #include "report/trace.def"
@@ -43,6 +45,16 @@ struct site_view {
 	size_t n_frames;
 };
 
+/* Loads the quality and frames of s->row.stack_id. */
+int site_view_load_stack(struct site_view *s, struct reader *r, struct err *err);
+void site_view_done(struct site_view *s);
+
+/* The site of the allocator's own memory, free or internal: it has no stack. */
+static inline bool site_is_allocator(const struct site_row *row)
+{
+	return row->stack_id == READ_NULL && row->kind && strcmp(row->kind, "other") == 0;
+}
+
 enum trace_state {
 	TRACE_ABSENT,     /* not traced */
 	TRACE_UNFINISHED, /* its result was never written: it still runs, or the recorder died */
@@ -55,8 +67,8 @@ struct trace_view {
 	double v[TRACE_COUNT]; /* as in run.trace: bytes, counts, ns; NAN = not known */
 	size_t n_all;          /* sites */
 	int64_t total[N_ORDERS], total_leaked_count; /* over all sites */
-	bool has_pressure;       /* faults or swapped bytes of sites are known */
-	struct site_view *sites; /* by site_id */
+	bool has_faults;                             /* of sites, are known */
+	struct site_view *sites;                     /* by site_id */
 	size_t n_sites;
 	size_t top[N_ORDERS][SITES_KEPT]; /* indexes into sites, the largest first, none of 0 */
 	size_t n_top[N_ORDERS];

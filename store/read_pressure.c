@@ -81,14 +81,17 @@ static const struct table state_query =
 	      " WHERE s.run_id = ?1 ORDER BY s.site_id",
 	      state_fields, site_state_row);
 
+#define SUMS                                                                              \
+	"sum(is_own = 0), sum(is_own != 0), sum(is_own = 0 AND duration_ns IS NOT NULL)," \
+	" coalesce(sum(CASE WHEN is_own = 0 THEN duration_ns END), 0)"                    \
+	" FROM fault WHERE run_id = ?1 AND t_ns > ?2 AND t_ns <= ?3"
+
 static const struct table sum_query =
 	QUERY("fault",
-	      "SELECT site_id, CASE WHEN site_id IS NULL THEN mapping END AS m,"
-	      " CASE WHEN site_id IS NULL THEN file END AS f, sum(is_own = 0), sum(is_own != 0),"
-	      " sum(is_own = 0 AND duration_ns IS NOT NULL),"
-	      " coalesce(sum(CASE WHEN is_own = 0 THEN duration_ns END), 0)"
-	      " FROM fault WHERE run_id = ?1 AND t_ns > ?2 AND t_ns <= ?3"
-	      " GROUP BY site_id, m, f ORDER BY site_id, m, f",
+	      /* Not grouped by the texts where they do not matter: twice as fast. */
+	      "SELECT NULL, mapping, file, " SUMS " AND site_id IS NULL GROUP BY mapping, file"
+	      " UNION ALL SELECT site_id, NULL, NULL, " SUMS " AND site_id IS NOT NULL"
+	      " GROUP BY site_id ORDER BY 1, 2, 3",
 	      sum_fields, fault_sum_row);
 
 static const struct table place_query =
@@ -96,7 +99,10 @@ static const struct table place_query =
 	      "SELECT n.site_id, n.faults, f.module, f.offset, f.function, f.file, f.line,"
 	      " f.is_inline FROM (SELECT site_id, ip_frame, count(*) AS faults FROM fault"
 	      " WHERE run_id = ?1 AND is_own = 0 AND site_id IS NOT NULL"
-	      " AND (?2 IS NULL OR site_id = ?2) GROUP BY site_id, ip_frame) AS n"
+	      " AND site_id IN (SELECT site_id FROM site WHERE run_id = ?1 AND site_id = ?2"
+	      " UNION ALL SELECT site_id FROM (SELECT site_id FROM site WHERE run_id = ?1"
+	      " AND ?2 IS NULL ORDER BY major_faults DESC, site_id LIMIT 20))"
+	      " GROUP BY site_id, ip_frame) AS n"
 	      " LEFT JOIN frame AS f ON f.frame_id = n.ip_frame"
 	      " ORDER BY n.site_id, n.faults DESC, n.ip_frame",
 	      place_fields, fault_place_row);

@@ -67,7 +67,7 @@ struct fault_place_row {
 	struct frame_row at; /* offset READ_NULL: not known */
 };
 
-/* site_id READ_NULL = of all sites, what is not the heap left out. */
+/* site_id READ_NULL = of the 20 sites with most faults. */
 int reader_load_fault_places(struct reader *r, int64_t run_id, int64_t site_id,
 			     struct fault_place_row **ret, size_t *ret_n, struct err *err);
 void fault_place_rows_free(struct fault_place_row *rows, size_t n);
