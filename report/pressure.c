@@ -479,9 +479,9 @@ int pressure_load(struct pressure_view *p, struct reader *r, int64_t run_id,
 
 	memset(p, 0, sizeof(*p));
 	if (trace->state != TRACE_DONE || trace->n_all == 0) {
-		p->why_no_scans = p->why_no_faults =
-			trace->state == TRACE_ABSENT ? "not traced" : "there are no sites";
-		p->why_no_cost = p->why_no_faults;
+		p->why_none =
+			trace->state == TRACE_ABSENT ? "not traced" : "no sites were recorded";
+		p->why_no_scans = p->why_no_faults = p->why_no_cost = p->why_none;
 		return 0;
 	}
 	res = load(&l, err);
@@ -490,6 +490,12 @@ int pressure_load(struct pressure_view *p, struct reader *r, int64_t run_id,
 	if (res < 0)
 		pressure_done(p);
 	return res;
+}
+
+bool pressure_has_cost(const struct pressure_view *p, const struct fault_cost *c)
+{
+	return p->cost == COST_ESTIMATED ||
+	       (p->cost == COST_MEASURED && (c->timed > 0 || c->faults == 0));
 }
 
 const struct pressure_site *pressure_find(const struct pressure_view *p, int64_t site_id)

@@ -99,6 +99,7 @@ struct stall_peak {
 };
 
 struct pressure_view {
+	const char *why_none;     /* not traced, or no sites: nothing of the following */
 	const char *why_no_scans; /* NULL = pages were scanned */
 	size_t n_scans;
 	double scan_s;        /* CPU time of all scans */
@@ -134,6 +135,9 @@ struct pressure_view {
 int pressure_load(struct pressure_view *p, struct reader *r, int64_t run_id,
 		  const struct trace_view *trace, const struct run_data *d, struct err *err);
 void pressure_done(struct pressure_view *p);
+
+/* Whether c->seconds is a time: measured for some of its faults, or estimated. */
+bool pressure_has_cost(const struct pressure_view *p, const struct fault_cost *c);
 
 /* NULL when it is not kept. */
 const struct pressure_site *pressure_find(const struct pressure_view *p, int64_t site_id);

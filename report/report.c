@@ -216,6 +216,21 @@ void report_done(struct report *r)
 	memset(r, 0, sizeof(*r));
 }
 
+const struct run_view *report_traced_run(const struct report *r)
+{
+	const struct run_view *found = NULL;
+
+	for (size_t i = 0; i < r->n_runs; i++) {
+		const struct run_view *v = &r->runs[i];
+
+		if (v->trace.n_all > 0)
+			return v;
+		if (!found && v->trace.state != TRACE_ABSENT)
+			found = v;
+	}
+	return found;
+}
+
 int report_build(const char *dir, struct str *text, struct str *json, struct err *err)
 {
 	_cleanup_(report_done) struct report r = {0};

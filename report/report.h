@@ -63,6 +63,10 @@ int report_build(const char *dir, struct str *text, struct str *json, struct err
 /* Writes them into the directory as report.txt and summary.json, owned as the directory is. */
 int report_save(const char *dir, const struct str *text, const struct str *json, struct err *err);
 
+/* The traced run that is told of: the first with sites, else the first at all; NULL = no run was
+ * traced. */
+const struct run_view *report_traced_run(const struct report *r);
+
 /* A limit was asked for, but nothing of it was ever in force in one of the runs. */
 bool group_lacks_limit(const struct run_group *g);
 

@@ -1,10 +1,5 @@
+#include "report/json_values.h"
 #include "report/report.h"
-
-#include "base/num.h"
-
-#include <json-c/json.h>
-#include <math.h>
-#include <string.h>
 
 /*
  * {"schema": ..., "session": {...}, "runs": [...], "findings": {...}, "losses": [...],
@@ -15,51 +10,9 @@
  * is accepted.
  */
 
-static struct json_object *text_or_null(const char *text)
-{
-	return text ? json_object_new_string(text) : NULL;
-}
-
-static struct json_object *int_or_null(int64_t v)
-{
-	/* "max" is no number of bytes: there is no limit. */
-	return v == READ_NULL || v == NUM_MAX ? NULL : json_object_new_int64(v);
-}
-
-/* Whole numbers without a point, others with what a measurement is good for, not %.17g. */
-static struct json_object *number_or_null(double v)
-{
-	char text[40];
-
-	if (!isfinite(v))
-		return NULL;
-	if (v == floor(v) && fabs(v) < 9e15)
-		return json_object_new_int64((int64_t)v);
-	(void)snprintf(text, sizeof(text), "%.9g", v);
-	return json_object_new_double_s(v, text);
-}
-
-/* JSON kept as text in the database goes in as what it is. */
-static struct json_object *json_or_null(const char *text)
-{
-	struct json_object *o = text ? json_tokener_parse(text) : NULL;
-
-	return o ? o : text_or_null(text);
-}
-
-static void add(struct json_object *o, const char *key, struct json_object *v)
-{
-	(void)json_object_object_add(o, key, v); /* fails only without memory */
-}
-
-static void push(struct json_object *array, struct json_object *v)
-{
-	(void)json_object_array_add(array, v); /* likewise */
-}
-
 static struct json_object *figure_or_null(const struct figure *f)
 {
-	return f->why ? NULL : number_or_null(f->v);
+	return f->why ? NULL : json_number(f->v);
 }
 
 static struct json_object *figures(const struct figure *f)
@@ -67,7 +20,7 @@ static struct json_object *figures(const struct figure *f)
 	struct json_object *o = json_object_new_object();
 
 	for (int i = 0; i < FIG_COUNT; i++)
-		add(o, figure_infos[i].name, figure_or_null(&f[i]));
+		json_add(o, figure_infos[i].name, figure_or_null(&f[i]));
 	return o;
 }
 
@@ -78,7 +31,7 @@ static struct json_object *reasons(const struct figure *f)
 
 	for (int i = 0; i < FIG_COUNT; i++) {
 		if (f[i].why)
-			add(o, figure_infos[i].name, json_object_new_string(f[i].why));
+			json_add(o, figure_infos[i].name, json_object_new_string(f[i].why));
 	}
 	return o;
 }
@@ -87,16 +40,17 @@ static struct json_object *decisions(const struct decision_summary *d)
 {
 	struct json_object *o = json_object_new_object();
 
-	add(o, "count", json_object_new_int64((int64_t)d->n));
+	json_add(o, "count", json_object_new_int64((int64_t)d->n));
 	for (int a = 0; a < N_ACTIONS; a++) {
 		struct json_object *by = json_object_new_object();
 
 		for (int i = 0; i < N_OUTCOMES; i++)
-			add(by, outcome_name((enum outcome)i),
-			    json_object_new_int64((int64_t)d->by[a][i]));
-		add(o, action_name((enum action)a), by);
+			json_add(by, outcome_name((enum outcome)i),
+				 json_object_new_int64((int64_t)d->by[a][i]));
+		json_add(o, action_name((enum action)a), by);
 	}
-	add(o, "longest_s", d->longest_ns < 0 ? NULL : number_or_null((double)d->longest_ns / 1e9));
+	json_add(o, "longest_s",
+		 d->longest_ns < 0 ? NULL : json_number((double)d->longest_ns / 1e9));
 	return o;
 }
 
@@ -108,25 +62,13 @@ static struct json_object *events(const struct run_view *v)
 		const struct event_row *e = &v->events[i];
 		struct json_object *o = json_object_new_object();
 
-		add(o, "t_s", e->t_ns == READ_NULL ? NULL : number_or_null((double)e->t_ns / 1e9));
-		add(o, "kind", text_or_null(e->kind));
-		add(o, "detail", text_or_null(e->detail));
-		push(array, o);
+		json_add(o, "t_s",
+			 e->t_ns == READ_NULL ? NULL : json_number((double)e->t_ns / 1e9));
+		json_add(o, "kind", json_text(e->kind));
+		json_add(o, "detail", json_text(e->detail));
+		json_push(array, o);
 	}
 	return array;
-}
-
-static struct json_object *frame(const struct frame_row *f)
-{
-	struct json_object *o = json_object_new_object();
-
-	add(o, "function", text_or_null(f->function));
-	add(o, "file", text_or_null(f->file));
-	add(o, "line", int_or_null(f->line));
-	add(o, "module", text_or_null(f->module));
-	add(o, "offset", int_or_null(f->offset));
-	add(o, "inline", json_object_new_boolean(f->is_inline == 1));
-	return o;
 }
 
 static struct json_object *site(const struct site_view *s)
@@ -134,23 +76,23 @@ static struct json_object *site(const struct site_view *s)
 	struct json_object *o = json_object_new_object(), *stack = json_object_new_array();
 	const struct site_row *row = &s->row;
 
-	add(o, "id", int_or_null(row->site_id));
-	add(o, "kind", text_or_null(row->kind));
-	add(o, "alloc_count", int_or_null(row->alloc_count));
-	add(o, "free_count", int_or_null(row->free_count));
-	add(o, "alloc_bytes", int_or_null(row->alloc_bytes));
-	add(o, "peak_live_bytes", int_or_null(row->peak_live_bytes));
-	add(o, "at_peak_bytes", int_or_null(row->at_peak_bytes));
-	add(o, "end_live_bytes", int_or_null(row->end_live_bytes));
-	add(o, "end_live_count", int_or_null(row->end_live_count));
-	add(o, "temporary_count", int_or_null(row->temporary_count));
-	add(o, "failed_count", int_or_null(row->failed_count));
-	add(o, "major_faults", int_or_null(row->major_faults));
-	add(o, "max_swapped_bytes", int_or_null(row->max_swapped_bytes));
-	add(o, "quality", text_or_null(s->quality));
+	json_add(o, "id", json_int(row->site_id));
+	json_add(o, "kind", json_text(row->kind));
+	json_add(o, "alloc_count", json_int(row->alloc_count));
+	json_add(o, "free_count", json_int(row->free_count));
+	json_add(o, "alloc_bytes", json_int(row->alloc_bytes));
+	json_add(o, "peak_live_bytes", json_int(row->peak_live_bytes));
+	json_add(o, "at_peak_bytes", json_int(row->at_peak_bytes));
+	json_add(o, "end_live_bytes", json_int(row->end_live_bytes));
+	json_add(o, "end_live_count", json_int(row->end_live_count));
+	json_add(o, "temporary_count", json_int(row->temporary_count));
+	json_add(o, "failed_count", json_int(row->failed_count));
+	json_add(o, "major_faults", json_int(row->major_faults));
+	json_add(o, "max_swapped_bytes", json_int(row->max_swapped_bytes));
+	json_add(o, "quality", json_text(s->quality));
 	for (size_t i = 0; i < s->n_frames; i++)
-		push(stack, frame(&s->frames[i]));
-	add(o, "stack", stack);
+		json_push(stack, json_frame(&s->frames[i]));
+	json_add(o, "stack", stack);
 	return o;
 }
 
@@ -162,12 +104,12 @@ static struct json_object *coverage(const struct trace_view *t)
 		const struct coverage_row *c = &t->coverage[i];
 		struct json_object *o = json_object_new_object();
 
-		add(o, "path", text_or_null(c->path));
-		add(o, "families", text_or_null(c->families));
-		add(o, "probes", int_or_null(c->probes));
-		add(o, "is_private", json_object_new_boolean(c->is_private == 1));
-		add(o, "problem", text_or_null(c->problem));
-		push(array, o);
+		json_add(o, "path", json_text(c->path));
+		json_add(o, "families", json_text(c->families));
+		json_add(o, "probes", json_int(c->probes));
+		json_add(o, "is_private", json_object_new_boolean(c->is_private == 1));
+		json_add(o, "problem", json_text(c->problem));
+		json_push(array, o);
 	}
 	return array;
 }
@@ -182,12 +124,12 @@ static struct json_object *trace_or_null(const struct trace_view *t)
 	o = json_object_new_object();
 	sites = json_object_new_array();
 	for (int i = 0; i < TRACE_COUNT; i++)
-		add(o, trace_keys[i], number_or_null(t->v[i]));
+		json_add(o, trace_keys[i], json_number(t->v[i]));
 	for (size_t i = 0; i < t->n_sites; i++)
-		push(sites, site(&t->sites[i]));
-	add(o, "coverage", coverage(t));
-	add(o, "site_count", json_object_new_int64((int64_t)t->n_all));
-	add(o, "sites", sites);
+		json_push(sites, site(&t->sites[i]));
+	json_add(o, "coverage", coverage(t));
+	json_add(o, "site_count", json_object_new_int64((int64_t)t->n_all));
+	json_add(o, "sites", sites);
 	return o;
 }
 
@@ -203,30 +145,32 @@ static struct json_object *run(const struct run_view *v)
 	const struct run_row *row = &v->row;
 	struct json_object *o = json_object_new_object();
 
-	add(o, "run_id", int_or_null(row->run_id));
-	add(o, "name", text_or_null(row->name));
-	add(o, "kind", text_or_null(row->kind));
-	add(o, "policy", text_or_null(row->policy));
-	add(o, "knob", text_or_null(row->knob));
-	add(o, "limit_bytes", int_or_null(row->limit_bytes));
-	add(o, "command", json_or_null(row->command));
-	add(o, "started_at", text_or_null(row->started_at));
-	add(o, "state", json_object_new_string(state_name(v->state)));
-	add(o, "end_reason", text_or_null(row->end_reason));
-	add(o, "exit_code", int_or_null(row->exit_code));
-	add(o, "term_signal", int_or_null(row->term_signal));
-	add(o, "last_sample_s", number_or_null(v->last_sample_s));
-	add(o, "compressor", text_or_null(row->compressor));
-	add(o, "allocator", text_or_null(row->allocator));
-	add(o, "repeat_index", int_or_null(row->repeat_index));
-	add(o, "run_order", int_or_null(row->run_order));
-	add(o, "kpi", number_or_null(row->kpi));
-	add(o, "config", json_or_null(row->config));
-	add(o, "figures", figures(v->fig));
-	add(o, "missing", reasons(v->fig));
-	add(o, "decisions", decisions(&v->decisions));
-	add(o, "events", events(v));
-	add(o, "trace", trace_or_null(&v->trace));
+	json_add(o, "run_id", json_int(row->run_id));
+	json_add(o, "name", json_text(row->name));
+	json_add(o, "kind", json_text(row->kind));
+	json_add(o, "policy", json_text(row->policy));
+	json_add(o, "knob", json_text(row->knob));
+	json_add(o, "limit_bytes", json_int(row->limit_bytes));
+	json_add(o, "command", json_parsed(row->command));
+	json_add(o, "started_at", json_text(row->started_at));
+	json_add(o, "state", json_object_new_string(state_name(v->state)));
+	json_add(o, "end_reason", json_text(row->end_reason));
+	json_add(o, "exit_code", json_int(row->exit_code));
+	json_add(o, "term_signal", json_int(row->term_signal));
+	json_add(o, "last_sample_s", json_number(v->last_sample_s));
+	json_add(o, "compressor", json_text(row->compressor));
+	json_add(o, "allocator", json_text(row->allocator));
+	json_add(o, "repeat_index", json_int(row->repeat_index));
+	json_add(o, "run_order", json_int(row->run_order));
+	json_add(o, "kpi", json_number(row->kpi));
+	json_add(o, "config", json_parsed(row->config));
+	json_add(o, "figures", figures(v->fig));
+	json_add(o, "missing", reasons(v->fig));
+	json_add(o, "decisions", decisions(&v->decisions));
+	json_add(o, "events", events(v));
+	json_add(o, "trace", trace_or_null(&v->trace));
+	json_add(o, "pressure", json_pressure(v));
+	json_add(o, "pressure_missing", json_text(v->pressure.why_none));
 	return o;
 }
 
@@ -235,7 +179,7 @@ static struct json_object *runs(const struct report *r)
 	struct json_object *array = json_object_new_array();
 
 	for (size_t i = 0; i < r->n_runs; i++)
-		push(array, run(&r->runs[i]));
+		json_push(array, run(&r->runs[i]));
 	return array;
 }
 
@@ -247,12 +191,12 @@ static struct json_object *session(const struct report *r)
 
 	for (size_t i = 0; i < r->n_runs; i++)
 		is_complete &= r->runs[i].state == RUN_ENDED;
-	add(o, "directory", json_object_new_string(r->name));
-	add(o, "command", json_or_null(row->command));
-	add(o, "started_at", text_or_null(row->started_at));
-	add(o, "run_count", json_object_new_int64((int64_t)r->n_runs));
-	add(o, "is_complete", json_object_new_boolean(is_complete));
-	add(o, "environment", json_or_null(row->environment));
+	json_add(o, "directory", json_object_new_string(r->name));
+	json_add(o, "command", json_parsed(row->command));
+	json_add(o, "started_at", json_text(row->started_at));
+	json_add(o, "run_count", json_object_new_int64((int64_t)r->n_runs));
+	json_add(o, "is_complete", json_object_new_boolean(is_complete));
+	json_add(o, "environment", json_parsed(row->environment));
 	return o;
 }
 
@@ -263,43 +207,42 @@ static struct json_object *setting(const struct report *r, const struct run_grou
 	struct json_object *ids = json_object_new_array();
 
 	for (size_t i = 0; i < g->n; i++)
-		push(ids, int_or_null(g->members[i]->row.run_id));
+		json_push(ids, json_int(g->members[i]->row.run_id));
 	for (size_t i = 0; i < ARRAY_SIZE(compared); i++)
-		add(change, figure_infos[compared[i]].name,
-		    g == r->baseline ? NULL
-				     : number_or_null(figure_change(g, r->baseline, compared[i])));
-	add(o, "name", text_or_null(g->first->row.name));
-	add(o, "limit_bytes", int_or_null(g->first->row.limit_bytes));
-	add(o, "run_ids", ids);
-	add(o, "ended_well", json_object_new_boolean(g->has_ended_well));
-	add(o, "median", figures(g->median));
-	add(o, "least", figures(g->min));
-	add(o, "largest", figures(g->max));
-	add(o, "change_against_baseline", change);
+		json_add(change, figure_infos[compared[i]].name,
+			 g == r->baseline
+				 ? NULL
+				 : json_number(figure_change(g, r->baseline, compared[i])));
+	json_add(o, "name", json_text(g->first->row.name));
+	json_add(o, "limit_bytes", json_int(g->first->row.limit_bytes));
+	json_add(o, "run_ids", ids);
+	json_add(o, "ended_well", json_object_new_boolean(g->has_ended_well));
+	json_add(o, "median", figures(g->median));
+	json_add(o, "least", figures(g->min));
+	json_add(o, "largest", figures(g->max));
+	json_add(o, "change_against_baseline", change);
 	return o;
 }
 
 /* Of the first run that has sites: their sums, and the ids of those with most of each. */
-static struct json_object *rankings_or_null(const struct report *r)
+static struct json_object *rankings_or_null(const struct run_view *v)
 {
-	const struct run_view *v = NULL;
 	struct json_object *o;
 
-	for (size_t i = 0; i < r->n_runs && !v; i++)
-		v = r->runs[i].trace.n_all > 0 ? &r->runs[i] : NULL;
-	if (!v)
+	if (!v || v->trace.n_all == 0)
 		return NULL;
 	o = json_object_new_object();
-	add(o, "run_id", int_or_null(v->row.run_id));
+	json_add(o, "run_id", json_int(v->row.run_id));
 	for (int order = 0; order < N_ORDERS; order++) {
 		struct json_object *by = json_object_new_object();
 		struct json_object *ids = json_object_new_array();
 
 		for (size_t i = 0; i < v->trace.n_top[order]; i++)
-			push(ids, int_or_null(v->trace.sites[v->trace.top[order][i]].row.site_id));
-		add(by, "total", int_or_null(v->trace.total[order]));
-		add(by, "site_ids", ids);
-		add(o, site_order_keys[order], by);
+			json_push(ids,
+				  json_int(v->trace.sites[v->trace.top[order][i]].row.site_id));
+		json_add(by, "total", json_int(v->trace.total[order]));
+		json_add(by, "site_ids", ids);
+		json_add(o, site_order_keys[order], by);
 	}
 	return o;
 }
@@ -308,18 +251,21 @@ static struct json_object *findings(const struct report *r)
 {
 	struct json_object *o = json_object_new_object(), *settings = json_object_new_array();
 	const struct run_group *whole = r->baseline ? r->baseline : &r->groups[0];
-	const struct run_view *low = r->floor_run;
+	const struct run_view *low = r->floor_run, *v = report_traced_run(r);
 
 	for (size_t i = 0; i < r->n_groups; i++)
-		push(settings, setting(r, &r->groups[i]));
-	add(o, "peak_bytes", figure_or_null(&whole->median[FIG_peak_bytes]));
-	add(o, "floor_bytes", low ? figure_or_null(&low->fig[FIG_floor_bytes]) : NULL);
-	add(o, "floor_run_id", low ? int_or_null(low->row.run_id) : NULL);
-	add(o, "best_limit_bytes",
-	    r->best_limit ? int_or_null(r->best_limit->first->row.limit_bytes) : NULL);
-	add(o, "best_limit_slowdown_allowed", number_or_null(BEST_LIMIT_SLOWDOWN));
-	add(o, "allocation_stacks", rankings_or_null(r));
-	add(o, "settings", settings);
+		json_push(settings, setting(r, &r->groups[i]));
+	json_add(o, "peak_bytes", figure_or_null(&whole->median[FIG_peak_bytes]));
+	json_add(o, "floor_bytes", low ? figure_or_null(&low->fig[FIG_floor_bytes]) : NULL);
+	json_add(o, "floor_run_id", low ? json_int(low->row.run_id) : NULL);
+	json_add(o, "best_limit_bytes",
+		 r->best_limit ? json_int(r->best_limit->first->row.limit_bytes) : NULL);
+	json_add(o, "best_limit_slowdown_allowed", json_number(BEST_LIMIT_SLOWDOWN));
+	json_add(o, "allocation_stacks", rankings_or_null(v));
+	json_add(o, "pressure", v ? json_pressure_findings(v) : NULL);
+	json_add(o, "pressure_missing",
+		 v ? json_text(v->pressure.why_none) : json_text("not traced"));
+	json_add(o, "settings", settings);
 	return o;
 }
 
@@ -332,11 +278,11 @@ static struct json_object *losses(const struct report *r)
 			const struct loss_row *loss = &r->runs[i].losses[j];
 			struct json_object *o = json_object_new_object();
 
-			add(o, "run_id", int_or_null(r->runs[i].row.run_id));
-			add(o, "source", text_or_null(loss->source));
-			add(o, "count", int_or_null(loss->count));
-			add(o, "detail", text_or_null(loss->detail));
-			push(array, o);
+			json_add(o, "run_id", json_int(r->runs[i].row.run_id));
+			json_add(o, "source", json_text(loss->source));
+			json_add(o, "count", json_int(loss->count));
+			json_add(o, "detail", json_text(loss->detail));
+			json_push(array, o);
 		}
 	}
 	return array;
@@ -349,33 +295,23 @@ static struct json_object *warnings(const struct report *r)
 	for (size_t i = 0; i < r->n_warnings; i++) {
 		struct json_object *o = json_object_new_object();
 
-		add(o, "text", json_object_new_string(r->warnings[i].text));
-		add(o, "first_run_id", int_or_null(r->warnings[i].run->row.run_id));
-		add(o, "run_count", json_object_new_int64((int64_t)r->warnings[i].n_runs));
-		push(array, o);
+		json_add(o, "text", json_object_new_string(r->warnings[i].text));
+		json_add(o, "first_run_id", json_int(r->warnings[i].run->row.run_id));
+		json_add(o, "run_count", json_object_new_int64((int64_t)r->warnings[i].n_runs));
+		json_push(array, o);
 	}
 	return array;
 }
 
 void report_json(const struct report *r, struct str *out)
 {
-	const int flags =
-		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE;
 	struct json_object *o = json_object_new_object();
-	const char *text;
 
-	add(o, "schema", json_object_new_string(SUMMARY_SCHEMA));
-	add(o, "session", session(r));
-	add(o, "runs", runs(r));
-	add(o, "findings", findings(r));
-	add(o, "losses", losses(r));
-	add(o, "warnings", warnings(r));
-	text = o ? json_object_to_json_string_ext(o, flags) : NULL;
-	if (text) {
-		str_add(out, text);
-		str_add(out, "\n");
-	} else {
-		out->failed = true;
-	}
-	(void)json_object_put(o); /* tells only whether it was the last reference */
+	json_add(o, "schema", json_object_new_string(SUMMARY_SCHEMA));
+	json_add(o, "session", session(r));
+	json_add(o, "runs", runs(r));
+	json_add(o, "findings", findings(r));
+	json_add(o, "losses", losses(r));
+	json_add(o, "warnings", warnings(r));
+	json_print(out, o);
 }

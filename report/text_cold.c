@@ -91,8 +91,12 @@ static void add_table(struct str *out, const struct pressure_view *p, struct tex
 	for (size_t i = 0; i < MIN(MIN(p->n_top[BY_COLD], p->n_cold_owners), (size_t)COLD_SHOWN);
 	     i++)
 		add_site(out, &p->sites[p->top[BY_COLD][i]], known, &in_table);
-	for (size_t i = 0; i < MIN(p->n_top[BY_THRASHING], (size_t)THRASHING_SHOWN); i++)
-		add_site(out, &p->sites[p->top[BY_THRASHING][i]], known, &in_table);
+	for (size_t i = 0; i < MIN(p->n_top[BY_THRASHING], (size_t)THRASHING_SHOWN); i++) {
+		const struct pressure_site *s = &p->sites[p->top[BY_THRASHING][i]];
+
+		if (pressure_site_class(s) == CLASS_THRASHING)
+			add_site(out, s, known, &in_table);
+	}
 	for (size_t i = 0; i < MIN(p->n_top[BY_BYTES], (size_t)LARGEST_SHOWN); i++)
 		add_site(out, &p->sites[p->top[BY_BYTES][i]], known, &in_table);
 	add_cells(out, "all sites", p->total, "");

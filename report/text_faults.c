@@ -38,12 +38,13 @@ void text_faults_sentence(struct str *s, const struct pressure_view *p)
 
 /* -- the table -------------------------------------------------------------------------------- */
 
-static const char *cost(char buf[static CELL_MAX], const struct pressure_view *p, double v)
+static const char *cost(char buf[static CELL_MAX], const struct pressure_view *p,
+			const struct fault_cost *c)
 {
-	const struct figure f = {.v = v};
+	const struct figure f = {.v = c->seconds};
 	char value[CELL_MAX];
 
-	if (p->cost == COST_UNKNOWN || isnan(v))
+	if (!pressure_has_cost(p, c))
 		(void)snprintf(buf, CELL_MAX, "n/a");
 	else
 		(void)snprintf(buf, CELL_MAX, "%s%.28s", p->cost == COST_ESTIMATED ? "~" : "",
@@ -58,8 +59,7 @@ static void add_row(struct str *out, const struct pressure_view *p, const char *
 
 	str_addf(out, "%*s%-*s%*s%*s%*s", TEXT_INDENT, "", NAME_WIDTH, name, FAULTS_WIDTH,
 		 text_number(faults, c->faults, UNIT_COUNT), SHARE_WIDTH,
-		 text_share(share, c->faults, p->faults.faults), TIME_WIDTH,
-		 cost(time, p, c->seconds));
+		 text_share(share, c->faults, p->faults.faults), TIME_WIDTH, cost(time, p, c));
 	if (*with_stall)
 		str_addf(out, "%*s", STALL_WIDTH, with_stall);
 	str_add(out, "\n");
@@ -145,10 +145,12 @@ static void add_others(struct str *out, const struct pressure_view *p, size_t si
 		const struct fault_cost *c = &p->sites[p->top[BY_FAULTS][i]].cost;
 
 		rest.faults -= c->faults;
+		rest.timed -= c->timed;
 		rest.seconds -= c->seconds;
 	}
 	for (size_t i = 0; i < mappings; i++) {
 		rest.faults -= p->mappings[i].cost.faults;
+		rest.timed -= p->mappings[i].cost.timed;
 		rest.seconds -= p->mappings[i].cost.seconds;
 	}
 	rest.seconds = rest.seconds < 0 ? 0 : rest.seconds; /* differences of sums */

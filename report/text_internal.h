@@ -122,10 +122,6 @@ const char *text_number(char buf[static CELL_MAX], int64_t v, enum figure_unit u
 /* "faults": the workload's, by whether they hit a site, against what the group counted. */
 void text_faults_trust(struct str *out, const struct report *r);
 
-/* The traced run that the text tells of: the first with sites, else the first at all; NULL = no
- * run was traced. */
-const struct run_view *text_traced_run(const struct report *r);
-
 /* A figure of the run's trace as text; "n/a" when it is not known. */
 const char *text_trace_value(char buf[static CELL_MAX], const struct run_view *v,
 			     enum trace_key key);

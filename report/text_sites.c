@@ -147,7 +147,7 @@ static void add_others(struct str *out, const struct report *r, const struct run
 
 void text_sites(struct str *out, const struct report *r)
 {
-	const struct run_view *v = text_traced_run(r);
+	const struct run_view *v = report_traced_run(r);
 	struct text_known known = {0};
 
 	if (!v) {

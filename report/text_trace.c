@@ -32,21 +32,6 @@ static bool is_more(const struct run_view *v, enum trace_key key)
 	return v->trace.v[key] > 0; /* NAN is not */
 }
 
-const struct run_view *text_traced_run(const struct report *r)
-{
-	const struct run_view *found = NULL;
-
-	for (size_t i = 0; i < r->n_runs; i++) {
-		const struct run_view *v = &r->runs[i];
-
-		if (v->trace.n_all > 0)
-			return v;
-		if (!found && v->trace.state != TRACE_ABSENT)
-			found = v;
-	}
-	return found;
-}
-
 struct text_trace_doubts text_trace_doubts(const struct report *r)
 {
 	struct text_trace_doubts d = {0};
@@ -248,7 +233,7 @@ static void add_slowdown(struct str *out, const struct run_view *v)
 
 void text_trace_trust(struct str *out, const struct report *r)
 {
-	const struct run_view *shown = text_traced_run(r);
+	const struct run_view *shown = report_traced_run(r);
 	char label[LABEL_MAX];
 
 	for (size_t i = 0; i < r->n_runs; i++) {
