@@ -21,6 +21,9 @@ void json_push(struct json_object *array, struct json_object *v);
 /* All of *o as text, with a newline; *o is gone. */
 void json_print(struct str *out, struct json_object *o);
 
+/* A whole row of `site` with its stack. In summary_json.c. */
+struct json_object *json_site(const struct site_view *s);
+
 /* A run's `pressure`, and what of it `findings` has: null when there is nothing of it. In
  * json_pressure.c. */
 struct json_object *json_pressure(const struct run_view *v);

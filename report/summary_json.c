@@ -71,7 +71,7 @@ static struct json_object *events(const struct run_view *v)
 	return array;
 }
 
-static struct json_object *site(const struct site_view *s)
+struct json_object *json_site(const struct site_view *s)
 {
 	struct json_object *o = json_object_new_object(), *stack = json_object_new_array();
 	const struct site_row *row = &s->row;
@@ -126,7 +126,7 @@ static struct json_object *trace_or_null(const struct trace_view *t)
 	for (int i = 0; i < TRACE_COUNT; i++)
 		json_add(o, trace_keys[i], json_number(t->v[i]));
 	for (size_t i = 0; i < t->n_sites; i++)
-		json_push(sites, site(&t->sites[i]));
+		json_push(sites, json_site(&t->sites[i]));
 	json_add(o, "coverage", coverage(t));
 	json_add(o, "site_count", json_object_new_int64((int64_t)t->n_all));
 	json_add(o, "sites", sites);

@@ -207,6 +207,10 @@ static int64_t int_at(sqlite3_stmt *st, int col)
 							   : sqlite3_column_int64(st, col);
 }
 
+#define SAMPLES                                                                        \
+	"SELECT site_id, t_ns, live_bytes, resident_bytes, swapped_bytes, cold_bytes," \
+	" thrashing_bytes, major_faults FROM site_sample WHERE run_id = ?1"
+
 int reader_each_site_sample(struct reader *r, int64_t run_id, int64_t site_id, site_sample_fn *fn,
 			    void *arg, struct err *err)
 {
@@ -216,15 +220,10 @@ int reader_each_site_sample(struct reader *r, int64_t run_id, int64_t site_id, s
 
 	if (res < 0 || !has)
 		return res;
-	if (sqlite3_prepare_v2(
-		    r->db,
-		    is_one ? "SELECT site_id, t_ns, live_bytes, resident_bytes,"
-			     " swapped_bytes, cold_bytes, thrashing_bytes FROM site_sample"
-			     " WHERE run_id = ?1 AND site_id = ?2 ORDER BY t_ns"
-			   : "SELECT site_id, t_ns, live_bytes, resident_bytes,"
-			     " swapped_bytes, cold_bytes, thrashing_bytes FROM site_sample"
-			     " WHERE run_id = ?1 ORDER BY site_id, t_ns",
-		    -1, &st, NULL) != SQLITE_OK ||
+	if (sqlite3_prepare_v2(r->db,
+			       is_one ? SAMPLES " AND site_id = ?2 ORDER BY t_ns"
+				      : SAMPLES " ORDER BY site_id, t_ns",
+			       -1, &st, NULL) != SQLITE_OK ||
 	    sqlite3_bind_int64(st, 1, run_id) != SQLITE_OK ||
 	    (is_one && sqlite3_bind_int64(st, 2, site_id) != SQLITE_OK))
 		return read_error(r, "site_sample", err);
@@ -237,6 +236,7 @@ int reader_each_site_sample(struct reader *r, int64_t run_id, int64_t site_id, s
 			.swapped_bytes = int_at(st, 4),
 			.cold_bytes = int_at(st, 5),
 			.thrashing_bytes = int_at(st, 6),
+			.major_faults = int_at(st, 7),
 		};
 
 		res = fn(arg, &row);

@@ -39,6 +39,7 @@ void site_state_rows_free(struct site_state_row *rows, size_t n);
 struct site_sample_row {
 	int64_t site_id, t_ns;
 	int64_t live_bytes, resident_bytes, swapped_bytes, cold_bytes, thrashing_bytes;
+	int64_t major_faults; /* so far */
 };
 
 /* Nonzero ends the reading and is returned; negative with err set. */
