@@ -55,15 +55,14 @@ void text_thrashing_sentence(struct str *s, const struct pressure_site *site)
 
 /* -- the table -------------------------------------------------------------------------------- */
 
-static void add_cells(struct str *out, const char *name, const int64_t bytes[N_CLASSES],
-		      const char *after)
+static void add_cells(struct str *out, const char *name, const int64_t bytes[N_CLASSES])
 {
 	char buf[CELL_MAX];
 
 	str_addf(out, "%*s%-*s", TEXT_INDENT, "", NAME_WIDTH, name);
 	for (int c = 0; c < N_CLASSES; c++)
 		str_addf(out, "%*s", CLASS_WIDTH, text_number(buf, bytes[c], UNIT_BYTES));
-	str_addf(out, "%s\n", after);
+	str_add(out, "\n");
 }
 
 static void add_site(struct str *out, const struct pressure_site *s, struct text_known *known,
@@ -74,7 +73,7 @@ static void add_site(struct str *out, const struct pressure_site *s, struct text
 	if (text_known(in_table, s->site.row.site_id))
 		return;
 	text_site_name(&name, &s->site);
-	add_cells(out, name.data ? name.data : "", s->bytes, "");
+	add_cells(out, name.data ? name.data : "", s->bytes);
 	if (!text_known(known, s->site.row.site_id))
 		text_stack(out, &s->site);
 }
@@ -82,7 +81,6 @@ static void add_site(struct str *out, const struct pressure_site *s, struct text
 static void add_table(struct str *out, const struct pressure_view *p, struct text_known *known)
 {
 	struct text_known in_table = {0};
-	_cleanup_str_ struct str name = {0};
 
 	str_addf(out, "\n%*s%-*s", TEXT_INDENT, "", NAME_WIDTH, "what became of their pages");
 	for (int c = 0; c < N_CLASSES; c++)
@@ -99,7 +97,7 @@ static void add_table(struct str *out, const struct pressure_view *p, struct tex
 	}
 	for (size_t i = 0; i < MIN(p->n_top[BY_BYTES], (size_t)LARGEST_SHOWN); i++)
 		add_site(out, &p->sites[p->top[BY_BYTES][i]], known, &in_table);
-	add_cells(out, "all sites", p->total, "");
+	add_cells(out, "all sites", p->total);
 	str_add(out, "\n");
 	text_para(
 		out, TEXT_INDENT,

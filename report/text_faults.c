@@ -100,6 +100,8 @@ static void add_site(struct str *out, const struct pressure_view *p, const struc
 	add_row(out, p, name.data ? name.data : "", &s->cost, rho);
 	if (!is_known)
 		text_stack(out, &s->site);
+	else if (s->n_place > 0)
+		text_frame(out, s->place);
 	add_places(out, s);
 }
 
@@ -227,21 +229,33 @@ void text_faults(struct str *out, const struct run_view *v, struct text_known *k
 
 /* -- in time ---------------------------------------------------------------------------------- */
 
-/* "12.0 MiB of site 3, 4.0 MiB of site 1" */
+/* "site 3 (table_insert)" */
+static void add_short(struct str *s, const struct pressure_view *p, int64_t site_id)
+{
+	const struct pressure_site *site = pressure_find(p, site_id);
+
+	if (site && site_is_allocator(&site->site.row)) {
+		text_site_name(s, &site->site);
+		return;
+	}
+	str_addf(s, "site %lld", (long long)site_id);
+	if (!site || site->n_place == 0 || !site->place->function)
+		return;
+	str_add(s, " (");
+	text_cut(s, site->place->function, NAME_WIDTH);
+	str_add(s, ")");
+}
+
+/* "12.0 MiB of site 3 (table_insert), 4.0 MiB of site 1 (main)" */
 static void add_amounts(struct str *s, const struct pressure_view *p, const struct amounts *a,
 			enum figure_unit unit)
 {
 	char buf[CELL_MAX];
 
 	for (size_t i = 0; i < a->n; i++) {
-		const struct pressure_site *site = pressure_find(p, a->top[i].site_id);
-
 		str_addf(s, "%s%s of ", i > 0 ? ", " : "",
 			 text_number(buf, a->top[i].amount, unit));
-		if (site)
-			text_site_name(s, &site->site);
-		else
-			str_addf(s, "site %lld", (long long)a->top[i].site_id);
+		add_short(s, p, a->top[i].site_id);
 	}
 }
 
@@ -295,7 +309,8 @@ void text_pressure_time(struct str *out, const struct run_view *v)
 	if (n == 0 && p->n_peaks == 0)
 		return;
 	str_add(out, "\n");
-	text_para(out, TEXT_INDENT, "When? The tightenings that took most, and the worst stalls:");
+	text_para(out, TEXT_INDENT,
+		  "When? The tightenings that took most, and the worst stalls (PSI some):");
 	for (size_t i = 0; i < n; i++)
 		add_decision(out, p, &p->decisions[most[i]]);
 	for (size_t i = 0; i < p->n_peaks; i++)

@@ -56,13 +56,15 @@ static void add_totals(struct str *out, const struct site_life *l)
 	_cleanup_str_ struct str s = {0};
 
 	add_heading(out, "Totals");
-	add_number(&s, "", row->alloc_count, UNIT_COUNT, " allocations of ");
+	add_number(&s, "", row->alloc_count, UNIT_COUNT,
+		   row->alloc_count == 1 ? " allocation of " : " allocations of ");
 	add_number(&s, "", row->alloc_bytes, UNIT_BYTES, "");
 	add_number(&s, ", ", row->free_count, UNIT_COUNT, " freed");
 	add_number(&s, "; most live ", row->peak_live_bytes, UNIT_BYTES, "");
 	add_number(&s, ", at the workload's peak ", row->at_peak_bytes, UNIT_BYTES, "");
 	add_number(&s, "; not freed at the end ", row->end_live_bytes, UNIT_BYTES, "");
-	add_number(&s, " in ", row->end_live_count, UNIT_COUNT, " blocks");
+	add_number(&s, " in ", row->end_live_count, UNIT_COUNT,
+		   row->end_live_count == 1 ? " block" : " blocks");
 	add_number(&s, "; temporary ", row->temporary_count, UNIT_COUNT, "");
 	add_number(&s, ", failed ", row->failed_count, UNIT_COUNT, "");
 	add_number(&s, "; most swapped ", row->max_swapped_bytes, UNIT_BYTES, "");

@@ -254,3 +254,44 @@ void assert_report(const struct fixture *f, const char *name, size_t max_lines)
 	(void)snprintf(file, sizeof(file), "%s.json", name);
 	assert_golden(file, json.data, json.len);
 }
+
+struct json_object *json_at(struct json_object *o, const char *key)
+{
+	struct json_object *v = NULL;
+
+	if (!json_object_object_get_ex(o, key, &v))
+		fail_msg("no key %s", key);
+	return v;
+}
+
+struct json_object *json_nth(struct json_object *o, size_t i)
+{
+	assert_true(i < json_object_array_length(o));
+	return json_object_array_get_idx(o, i);
+}
+
+void assert_json_int(struct json_object *o, const char *key, int64_t expected)
+{
+	struct json_object *v = json_at(o, key);
+
+	assert_non_null(v);
+	if (json_object_get_int64(v) != expected)
+		fail_msg("%s is %s", key, json_object_get_string(v));
+}
+
+void assert_json_text(struct json_object *o, const char *key, const char *expected)
+{
+	assert_non_null(json_at(o, key));
+	assert_string_equal(json_object_get_string(json_at(o, key)), expected);
+}
+
+struct json_object *fixture_json(const struct fixture *f)
+{
+	_cleanup_str_ struct str text = {0}, json = {0};
+	struct json_object *o;
+
+	fixture_report(f, &text, &json);
+	o = json_tokener_parse(json.data);
+	assert_non_null(o);
+	return o;
+}

@@ -8,6 +8,7 @@
 
 #include "report/report.h"
 
+#include <json-c/json.h>
 #include <sqlite3.h>
 
 struct fixture {
@@ -48,3 +49,12 @@ void assert_has_not(const struct str *text, const char *part);
 
 /* Both forms against tests/golden/NAME.txt and NAME.json; nobody reads a long text. */
 void assert_report(const struct fixture *f, const char *name, size_t max_lines);
+
+/* Its JSON; json_object_put() when done. */
+struct json_object *fixture_json(const struct fixture *f);
+
+/* A member and an element, which must be there; members with a value. */
+struct json_object *json_at(struct json_object *o, const char *key);
+struct json_object *json_nth(struct json_object *o, size_t i);
+void assert_json_int(struct json_object *o, const char *key, int64_t expected);
+void assert_json_text(struct json_object *o, const char *key, const char *expected);

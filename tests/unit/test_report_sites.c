@@ -1,7 +1,6 @@
 /* The report of a traced run: sites, stacks, what was lost and what tracing cost. */
 #include "results_fixture.h"
 
-#include <json-c/json.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -104,52 +103,11 @@ static void test_text(void **state)
 	fixture_remove(&f);
 }
 
-static struct json_object *at(struct json_object *o, const char *key)
-{
-	struct json_object *v = NULL;
-
-	if (!json_object_object_get_ex(o, key, &v))
-		fail_msg("no key %s", key);
-	return v;
-}
-
-static struct json_object *nth(struct json_object *o, size_t i)
-{
-	assert_true(i < json_object_array_length(o));
-	return json_object_array_get_idx(o, i);
-}
-
-static void assert_number(struct json_object *o, const char *key, int64_t expected)
-{
-	struct json_object *v = at(o, key);
-
-	assert_non_null(v);
-	if (json_object_get_int64(v) != expected)
-		fail_msg("%s is %s", key, json_object_get_string(v));
-}
-
-static void assert_text(struct json_object *o, const char *key, const char *expected)
-{
-	assert_non_null(at(o, key));
-	assert_string_equal(json_object_get_string(at(o, key)), expected);
-}
-
-static struct json_object *load_json(const struct fixture *f)
-{
-	_cleanup_str_ struct str text = {0}, json = {0};
-	struct json_object *o;
-
-	fixture_report(f, &text, &json);
-	o = json_tokener_parse(json.data);
-	assert_non_null(o);
-	return o;
-}
-
 static void assert_ids(struct json_object *ranking, int64_t total, const char *ids)
 {
-	struct json_object *list = at(ranking, "site_ids");
+	struct json_object *list = json_at(ranking, "site_ids");
 
-	assert_number(ranking, "total", total);
+	assert_json_int(ranking, "total", total);
 	assert_string_equal(json_object_to_json_string_ext(list, JSON_C_TO_STRING_PLAIN), ids);
 }
 
@@ -160,45 +118,45 @@ static void test_json(void **state)
 
 	(void)state;
 	open_traced(&f, "");
-	o = load_json(&f);
-	trace = at(nth(at(o, "runs"), 0), "trace");
-	assert_null(at(nth(at(o, "runs"), 1), "trace"));
-	assert_number(trace, "events", 107000);
-	assert_number(trace, "mismatched", 2);
-	assert_number(trace, "paused_ns", 45000000);
-	assert_number(trace, "site_count", 7);
-	assert_null(at(trace, "slowdown")); /* was not recorded */
+	o = fixture_json(&f);
+	trace = json_at(json_nth(json_at(o, "runs"), 0), "trace");
+	assert_null(json_at(json_nth(json_at(o, "runs"), 1), "trace"));
+	assert_json_int(trace, "events", 107000);
+	assert_json_int(trace, "mismatched", 2);
+	assert_json_int(trace, "paused_ns", 45000000);
+	assert_json_int(trace, "site_count", 7);
+	assert_null(json_at(trace, "slowdown")); /* was not recorded */
 	assert_false(json_object_object_get_ex(trace, "of_a_newer_recorder", NULL));
-	sites = at(trace, "sites");
+	sites = json_at(trace, "sites");
 	assert_int_equal(json_object_array_length(sites), 7);
-	site = nth(sites, 0);
-	assert_number(site, "id", 1);
-	assert_text(site, "kind", "malloc");
-	assert_number(site, "free_count", 900);
-	assert_number(site, "peak_live_bytes", 67108864);
-	assert_number(site, "end_live_count", 100);
-	assert_null(at(site, "major_faults"));
-	stack = at(site, "stack");
+	site = json_nth(sites, 0);
+	assert_json_int(site, "id", 1);
+	assert_json_text(site, "kind", "malloc");
+	assert_json_int(site, "free_count", 900);
+	assert_json_int(site, "peak_live_bytes", 67108864);
+	assert_json_int(site, "end_live_count", 100);
+	assert_null(json_at(site, "major_faults"));
+	stack = json_at(site, "stack");
 	assert_int_equal(json_object_array_length(stack), 4);
-	assert_text(nth(stack, 0), "function", "grow");
-	assert_true(json_object_get_boolean(at(nth(stack, 0), "inline")));
-	assert_number(nth(stack, 1), "line", 88);
-	assert_false(json_object_get_boolean(at(nth(stack, 1), "inline")));
-	assert_null(at(nth(stack, 3), "function"));
-	assert_text(nth(stack, 3), "module", "/lib/libc.so.6");
-	assert_number(nth(stack, 3), "offset", 160329);
-	assert_int_equal(json_object_array_length(at(nth(sites, 2), "stack")), 8);
-	assert_text(nth(sites, 3), "quality", "guessed");
-	assert_text(nth(sites, 4), "quality", "none");
-	assert_int_equal(json_object_array_length(at(nth(sites, 4), "stack")), 0);
-	assert_text(nth(at(trace, "coverage"), 2), "problem", "stripped");
-	found = at(at(o, "findings"), "allocation_stacks");
-	assert_number(found, "run_id", 1);
-	assert_ids(at(found, "at_peak_bytes"), 104857600, "[1,2,3,4,5]");
-	assert_ids(at(found, "alloc_bytes"), 354550784, "[4,1,2,3,5,6,7]");
-	assert_ids(at(found, "alloc_count"), 53532, "[3,4,1,7,5,2,6]"); /* 2 and 6 alike */
-	assert_ids(at(found, "end_live_bytes"), 44040192, "[2,1]");
-	assert_ids(at(found, "temporary_count"), 49500, "[3,7,1]");
+	assert_json_text(json_nth(stack, 0), "function", "grow");
+	assert_true(json_object_get_boolean(json_at(json_nth(stack, 0), "inline")));
+	assert_json_int(json_nth(stack, 1), "line", 88);
+	assert_false(json_object_get_boolean(json_at(json_nth(stack, 1), "inline")));
+	assert_null(json_at(json_nth(stack, 3), "function"));
+	assert_json_text(json_nth(stack, 3), "module", "/lib/libc.so.6");
+	assert_json_int(json_nth(stack, 3), "offset", 160329);
+	assert_int_equal(json_object_array_length(json_at(json_nth(sites, 2), "stack")), 8);
+	assert_json_text(json_nth(sites, 3), "quality", "guessed");
+	assert_json_text(json_nth(sites, 4), "quality", "none");
+	assert_int_equal(json_object_array_length(json_at(json_nth(sites, 4), "stack")), 0);
+	assert_json_text(json_nth(json_at(trace, "coverage"), 2), "problem", "stripped");
+	found = json_at(json_at(o, "findings"), "allocation_stacks");
+	assert_json_int(found, "run_id", 1);
+	assert_ids(json_at(found, "at_peak_bytes"), 104857600, "[1,2,3,4,5]");
+	assert_ids(json_at(found, "alloc_bytes"), 354550784, "[4,1,2,3,5,6,7]");
+	assert_ids(json_at(found, "alloc_count"), 53532, "[3,4,1,7,5,2,6]"); /* 2 and 6 alike */
+	assert_ids(json_at(found, "end_live_bytes"), 44040192, "[2,1]");
+	assert_ids(json_at(found, "temporary_count"), 49500, "[3,7,1]");
 	(void)json_object_put(o);
 	fixture_remove(&f);
 }
@@ -230,10 +188,10 @@ static void test_many_sites(void **state)
 	assert_int_equal(r.runs[0].trace.n_sites, 40);
 	assert_int_equal(r.runs[0].trace.sites[20].row.site_id, 81);
 	report_done(&r);
-	o = load_json(&f);
-	trace = at(nth(at(o, "runs"), 0), "trace");
-	assert_number(trace, "site_count", 100);
-	assert_int_equal(json_object_array_length(at(trace, "sites")), 40);
+	o = fixture_json(&f);
+	trace = json_at(json_nth(json_at(o, "runs"), 0), "trace");
+	assert_json_int(trace, "site_count", 100);
+	assert_int_equal(json_object_array_length(json_at(trace, "sites")), 40);
 	(void)json_object_put(o);
 	fixture_report(&f, &text, &json);
 	assert_has(&text, "site 100 100 B 2.0 % 900\n"); /* of 5050 */
@@ -302,7 +260,9 @@ static void test_schema_1(void **state)
 	struct fixture f;
 
 	(void)state;
-	open_traced(&f, "DROP VIEW site_stack; DROP TABLE module; DROP TABLE frame;"
+	open_traced(&f, "DROP VIEW site_stack; DROP VIEW site_place; DROP VIEW site_pressure;"
+			"DROP VIEW run_summary; DROP TABLE fault; DROP TABLE scan;"
+			"DROP TABLE site_sample; DROP TABLE module; DROP TABLE frame;"
 			"DROP TABLE stack; DROP TABLE stack_frame; DROP TABLE site;"
 			"DROP TABLE site_histogram; DROP TABLE coverage; DROP TABLE tracer_stat;"
 			"ALTER TABLE run DROP COLUMN trace; PRAGMA user_version = 1");
@@ -312,9 +272,9 @@ static void test_schema_1(void **state)
 	assert_fig(&r.runs[0], FIG_duration_s, 10);
 	assert_fig(&r.runs[0], FIG_cpu_s, 5);
 	report_done(&r);
-	o = load_json(&f);
-	assert_null(at(nth(at(o, "runs"), 0), "trace"));
-	assert_null(at(at(o, "findings"), "allocation_stacks"));
+	o = fixture_json(&f);
+	assert_null(json_at(json_nth(json_at(o, "runs"), 0), "trace"));
+	assert_null(json_at(json_at(o, "findings"), "allocation_stacks"));
 	(void)json_object_put(o);
 	fixture_remove(&f);
 }

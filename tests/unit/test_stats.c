@@ -236,9 +236,40 @@ static void test_median(void **state)
 	assert_near(stats_median(one, 1), 7);
 }
 
+/* Each case by hand: deviations of the ranks from their mean. */
+static void test_rank_correlation(void **state)
+{
+	static const double up[] = {1, 2, 3, 4, 5, 6, 7, 8}, flat[8] = {0};
+	static const double down[] = {80, 70, 60, 50, 40, 30, 20, 10};
+	/* ranks 1.5 1.5 3 4 6 6 6 8 against 1 ... 8: deviations -3 -3 -1.5 -.5 1.5 1.5 1.5 3.5 and
+	 * -3.5 ... 3.5. Products 10.5 7.5 2.25 .25 .75 2.25 3.75 12.25 = 39.5; squares 9 9 2.25
+	 * .25 2.25 2.25 2.25 12.25 = 39.5, and 42. */
+	static const double ties[] = {1, 1, 2, 3, 9, 9, 9, 10};
+	const double holes[] = {1, NAN, 3, 4, 5, 6, 7, 8};
+	struct rank_stats s;
+
+	(void)state;
+	assert_int_equal(stats_rank(up, up, 8, &s), 0);
+	assert_near(s.rho, 1);
+	assert_int_equal(s.n, 8);
+	assert_int_equal(stats_rank(up, down, 8, &s), 0);
+	assert_near(s.rho, -1);
+	assert_int_equal(stats_rank(ties, up, 8, &s), 0);
+	assert_near(s.rho, sqrt(39.5 / 42));
+	assert_int_equal(stats_rank(up, flat, 8, &s), 0);
+	assert_true(isnan(s.rho));
+	assert_int_equal(stats_rank(up, up, 7, &s), 0); /* too few */
+	assert_true(isnan(s.rho));
+	assert_int_equal(s.n, 7);
+	assert_int_equal(stats_rank(up, holes, 8, &s), 0); /* one pair less: too few */
+	assert_true(isnan(s.rho));
+	assert_int_equal(s.n, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rank_correlation),
 		cmocka_unit_test(test_gauge_weighs_by_time),
 		cmocka_unit_test(test_gauge_leaves_out_holes),
 		cmocka_unit_test(test_gauge_leaves_out_missing_values),
