@@ -15,7 +15,7 @@ static const struct opt options[] = {
 	{0, NULL, NULL, "Options"},
 	{OPT_FORMAT, "format", "FORMAT", "text (default) or json"},
 	{OPT_SITE, "site", "ID", "one allocation site's life instead"},
-	{OPT_RUN, "run", "N", "of this run; default the first that was traced"},
+	{OPT_RUN, "run", "N", "of this run; default the first traced"},
 	{'h', "help", NULL, "this text"},
 };
 

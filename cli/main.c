@@ -36,7 +36,7 @@ static const char help[] =
 	"\n"
 	"Verbs (a verb counts only as the first word; default: run)\n"
 	"  run       run a command (analyzer run --help: all options)\n"
-	"  report    [DIR] [--format text|json]      report a results directory\n"
+	"  report    [DIR] [--site ID] [--format F]  report a results directory\n"
 	"  export    ndjson --events [DIR] [-o FILE] the recorded events, for programs\n"
 	"  check     [--json] [--feature NAME]       what this machine can do, why not\n"
 	"  config    check|show|explain [FILE]       squeezer configurations\n"

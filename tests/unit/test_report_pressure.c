@@ -277,6 +277,24 @@ static void test_time_without_scans_around(void **state)
 	fixture_remove(&f);
 }
 
+/* A decision is over when its outcome is there: at 4.2 s, so that the scan at 6 s is the first
+ * after it. Site 2: 20 -> 16; 30 + 4 + 8 + 1 = 43. */
+static void test_time_of_outcome(void **state)
+{
+	const int64_t m = (int64_t)MIB;
+	struct report r;
+	struct fixture f;
+
+	(void)state;
+	open_pressed(&f, "UPDATE decision SET took_ns = 1000000000 WHERE t_ns = 3200000000");
+	fixture_load(&r, &f);
+	assert_int_equal(r.runs[0].pressure.decisions[0].to_ns, INT64_C(6000000000));
+	assert_amounts(&r.runs[0].pressure.decisions[0].taken, 43 * m, 3,
+		       (const int64_t[][2]){{1, 30 * m}, {4, 8 * m}, {2, 4 * m}});
+	report_done(&r);
+	fixture_remove(&f);
+}
+
 static void test_text(void **state)
 {
 	_cleanup_str_ struct str text = {0}, json = {0};
@@ -616,6 +634,24 @@ static void test_site_of_many(void **state)
 	fixture_remove(&f);
 }
 
+/* The tracer's own faults are not the site's. */
+static void test_site_without_faults(void **state)
+{
+	_cleanup_str_ struct str text = {0};
+	struct site_life life;
+	struct fixture f;
+	struct err err;
+
+	(void)state;
+	open_pressed(&f, "");
+	assert_int_equal(site_life_load(&life, f.dir, READ_NULL, 3, &err), 0);
+	site_life_text(&life, &text);
+	site_life_done(&life);
+	assert_has(&text, "When it faulted\n It never did.");
+	assert_has_not(&text, "Which code faulted");
+	fixture_remove(&f);
+}
+
 static void test_site_errors(void **state)
 {
 	static const struct {
@@ -653,6 +689,7 @@ int main(void)
 		cmocka_unit_test(test_cost),
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_time_without_scans_around),
+		cmocka_unit_test(test_time_of_outcome),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_missing),
@@ -662,6 +699,7 @@ int main(void)
 		cmocka_unit_test(test_site_text),
 		cmocka_unit_test(test_site_json),
 		cmocka_unit_test(test_site_of_many),
+		cmocka_unit_test(test_site_without_faults),
 		cmocka_unit_test(test_site_errors),
 	};
 
