@@ -36,6 +36,8 @@
  */
 #pragma once
 
+#include "results_fixture.h"
+
 /* clang-format off */
 #define MB "1048576"
 
@@ -118,3 +120,11 @@
 /* clang-format on */
 
 #define PRESSURE_SQL PRESSURE_RUN_SQL PRESSURE_SITES_SQL PRESSURE_SCANS_SQL PRESSURE_FAULTS_SQL
+
+static inline void open_pressed(struct fixture *f, const char *more_sql)
+{
+	fixture_open(f, "profile.w.20261130-221501");
+	fixture_sql(f, PRESSURE_SQL);
+	fixture_sql(f, more_sql);
+	fixture_finish(f);
+}

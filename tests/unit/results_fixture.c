@@ -295,3 +295,8 @@ struct json_object *fixture_json(const struct fixture *f)
 	assert_non_null(o);
 	return o;
 }
+
+void assert_json_plain(struct json_object *o, const char *expected)
+{
+	assert_string_equal(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN), expected);
+}

@@ -58,3 +58,4 @@ struct json_object *json_at(struct json_object *o, const char *key);
 struct json_object *json_nth(struct json_object *o, size_t i);
 void assert_json_int(struct json_object *o, const char *key, int64_t expected);
 void assert_json_text(struct json_object *o, const char *key, const char *expected);
+void assert_json_plain(struct json_object *o, const char *expected); /* without blanks */
