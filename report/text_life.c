@@ -209,8 +209,8 @@ static void add_places(struct str *out, const struct site_life *l)
 	if (l->n_places == 0)
 		return;
 	add_heading(out, "Which code faulted");
-	for (size_t i = 0; i < l->n_places; i++)
-		all += l->places[i].faults;
+	for (size_t i = 0; i < l->n_seconds; i++)
+		all += l->seconds[i].faults;
 	for (size_t i = 0; i < MIN(l->n_places, (size_t)PLACES_SHOWN); i++) {
 		const struct fault_place_row *p = &l->places[i];
 		_cleanup_str_ struct str s = {0};

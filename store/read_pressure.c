@@ -97,14 +97,14 @@ static const struct table sum_query =
 static const struct table place_query =
 	QUERY("fault",
 	      "SELECT n.site_id, n.faults, f.module, f.offset, f.function, f.file, f.line,"
-	      " f.is_inline FROM (SELECT site_id, ip_frame, count(*) AS faults FROM fault"
-	      " WHERE run_id = ?1 AND is_own = 0 AND site_id IS NOT NULL"
+	      " f.is_inline FROM (SELECT site_id, ip_frame, count(*) AS faults, row_number() OVER"
+	      " (PARTITION BY site_id ORDER BY count(*) DESC, ip_frame) AS rank FROM fault"
+	      " WHERE run_id = ?1 AND is_own = 0"
 	      " AND site_id IN (SELECT site_id FROM site WHERE run_id = ?1 AND site_id = ?2"
 	      " UNION ALL SELECT site_id FROM (SELECT site_id FROM site WHERE run_id = ?1"
 	      " AND ?2 IS NULL ORDER BY major_faults DESC, site_id LIMIT 20))"
-	      " GROUP BY site_id, ip_frame) AS n"
-	      " LEFT JOIN frame AS f ON f.frame_id = n.ip_frame"
-	      " ORDER BY n.site_id, n.faults DESC, n.ip_frame",
+	      " GROUP BY site_id, ip_frame) AS n LEFT JOIN frame AS f ON f.frame_id = n.ip_frame"
+	      " WHERE n.rank <= 100 ORDER BY n.site_id, n.rank",
 	      place_fields, fault_place_row);
 
 static const struct table second_query =

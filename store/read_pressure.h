@@ -62,7 +62,7 @@ int reader_load_fault_sums(struct reader *r, int64_t run_id, int64_t from_ns, in
 			   struct fault_sum_row **ret, size_t *ret_n, struct err *err);
 void fault_sum_rows_free(struct fault_sum_row *rows, size_t n);
 
-/* Faults by the instruction that met them: of each site by their number, the most first. */
+/* Faults by the instruction that met them: of each site the 100 with most, the most first. */
 struct fault_place_row {
 	int64_t site_id, faults;
 	struct frame_row at; /* offset READ_NULL: not known */
