@@ -4,13 +4,14 @@
  * Functions that only pass an allocation on: nobody looks for them. By name, as nothing else tells
  * them from the code that wants the memory. An unnamed function is none.
  */
-#define IS_WRAPPER(f)                                                                 \
-	"coalesce(lower(" f ") GLOB '*malloc*' OR lower(" f ") GLOB '*calloc*'"       \
-	" OR lower(" f ") GLOB '*realloc*' OR lower(" f ") GLOB '*memalign*'"         \
-	" OR lower(" f ") GLOB '*aligned_alloc*' OR lower(" f ") GLOB '*strdup'"      \
-	" OR lower(" f ") GLOB '*strndup' OR " f " GLOB 'operator new*'"              \
-	" OR " f " GLOB 'std::allocator*' OR " f " GLOB 'std::*::_M_allocate*'"       \
-	" OR " f " GLOB 'std::__*::allocate*' OR " f " GLOB '__gnu_cxx::*allocator*'" \
+#define IS_WRAPPER(f)                                                                        \
+	"coalesce(lower(" f ") GLOB '*malloc*' OR lower(" f ") GLOB '*calloc*'"              \
+	" OR lower(" f ") GLOB '*realloc*' OR lower(" f ") GLOB '*memalign*'"                \
+	" OR lower(" f ") GLOB '*[_a-z]alloc' OR lower(" f ") GLOB '*_allocate' OR lower(" f \
+	") GLOB '*strdup'"                                                                   \
+	" OR lower(" f ") GLOB '*strndup' OR " f " GLOB 'operator new*'"                     \
+	" OR " f " GLOB 'std::allocator*' OR " f " GLOB 'std::*::_M_allocate*'"              \
+	" OR " f " GLOB 'std::__*::allocate*' OR " f " GLOB '__gnu_cxx::*allocator*'"        \
 	" OR " f " GLOB '*__rust_alloc*' OR " f " GLOB 'alloc::*', 0)"
 
 /* Joins the frame by which the site s is known, as f: the innermost that is no wrapper, else the

@@ -491,6 +491,9 @@ static void test_wrappers(void **state)
 		{"zmalloc_usable", true},
 		{"g_realloc", true},
 		{"xcalloc", true},
+		{"pool_alloc", true},
+		{"aligned_alloc", true},
+		{"block_allocate", true},
 		{"xstrdup", true},
 		{"operator new(unsigned long)", true},
 		{"std::allocator<int>::allocate(unsigned long)", true},
@@ -499,6 +502,7 @@ static void test_wrappers(void **state)
 		{"table_insert", false},
 		{"std::map<int, int>::insert(int)", false},
 		{"renewal", false},
+		{"alloc_count", false},
 	};
 
 	(void)state;

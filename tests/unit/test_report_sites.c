@@ -346,7 +346,7 @@ static void test_clean(void **state)
 	assert_has(&text, "tracer 1.0 ms CPU\n");
 	assert_has(&text, "about 25.0 %, estimated");
 	assert_has(&text, "1 other run was traced too: --format json has the sites of each.");
-	assert_has_not(&text, "Which of them are hot or cold");
+	assert_has(&text, "Where did the major faults come from?\n There were none.");
 	fixture_remove(&f);
 }
 
