@@ -178,9 +178,9 @@ static void senseless_batches(void **state)
 	/* 2^63 of everything */
 	assert_damaged(
 		READ_MADE(5, LE4(12), 1, 0x14, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1));
-	/* kind 10; fields 16; a reference of an mmap; of an alloc without address */
+	/* kind 11; fields 16; a reference of an mmap; of an alloc without address */
 	assert_damaged(
-		READ_MADE(5, LE4(26), 1, 0x14, 1, 10, 0, 5, 1, 1, 2, 3, BATCH_LENGTHS, BATCH_COLS));
+		READ_MADE(5, LE4(26), 1, 0x14, 1, 11, 0, 5, 1, 1, 2, 3, BATCH_LENGTHS, BATCH_COLS));
 	assert_damaged(
 		READ_MADE(5, LE4(26), 1, 0x14, 1, 0, 0, 21, 1, 1, 2, 3, BATCH_LENGTHS, BATCH_COLS));
 	assert_damaged(READ_MADE(5, LE4(26), 1, 0x14, 1, 4, 0, 3, 1, 1, 2, 3, 1, 1, 1, 1, 1, 1, 1,
