@@ -36,10 +36,9 @@ struct scanner {
 	bool is_alone; /* there is one process: nobody shares swap entries */
 	bool is_swap_used;
 	/* Of a process: */
-	struct live_block *blocks, *spare; /* room for cap in each */
-	size_t cap;
-	const struct live_block *sorted, *pieces;
-	size_t n_blocks, n_pieces;
+	struct live_block *blocks; /* room for cap: n_blocks, and behind them n_pieces */
+	size_t cap, n_blocks, n_pieces;
+	const struct live_block *pieces;
 	struct areas areas;
 	uint32_t pid;
 	/* Of a chunk: */
@@ -98,14 +97,13 @@ static int make_room(struct scanner *s, size_t n)
 	size_t cap = n + n / 8 + 1024;
 
 	free(s->blocks);
-	free(s->spare);
-	/* Touched here, not while the reader waits. */
-	s->blocks = calloc(cap, sizeof(*s->blocks));
-	s->spare = calloc(cap, sizeof(*s->spare));
-	s->cap = s->blocks && s->spare ? cap : 0;
-	if (!s->cap)
+	s->cap = 0;
+	s->blocks = malloc(cap * sizeof(*s->blocks));
+	if (!s->blocks)
 		return -ENOMEM;
-	memset(s->blocks, 1, cap * sizeof(*s->blocks));
+	memset(s->blocks, 1,
+	       cap * sizeof(*s->blocks)); /* touched now, not while the reader waits */
+	s->cap = cap;
 	return 0;
 }
 
@@ -172,7 +170,7 @@ static struct area owned_part(const struct scanner *s, const struct area *a)
 	struct area part = *a;
 	uint64_t from = a->end, to = a->start;
 
-	widen(s->sorted, s->n_blocks, a->start, a->end, &from, &to);
+	widen(s->blocks, s->n_blocks, a->start, a->end, &from, &to);
 	widen(s->pieces, s->n_pieces, a->start, a->end, &from, &to);
 	part.start = MIN(from & -PAGE_BYTES, a->end);
 	part.end = MAX((to + PAGE_BYTES - 1) & -PAGE_BYTES, part.start);
@@ -283,7 +281,7 @@ static int scan_areas(struct scanner *s, const struct pagemap *m)
 		return r;
 	if (areas_read_swapped(&s->areas, (pid_t)s->pid) < 0)
 		return 0; /* it is gone */
-	r = residency_process(&s->residency, s->residency.n_sites, s->sorted, s->n_blocks,
+	r = residency_process(&s->residency, s->residency.n_sites, s->blocks, s->n_blocks,
 			      s->pieces, s->n_pieces);
 	return r < 0 ? r : add_swapped_shmem(s);
 }
@@ -302,11 +300,11 @@ static int scan_process(struct scanner *s, pid_t pid)
 		return 0; /* else it is gone */
 	r = copy_live(s, &n_sites);
 	if (r > 0 && areas_read(&s->areas, pid) == 0 && s->areas.n > 0) {
-		s->sorted = scan_sort(s->blocks, s->spare, s->n_blocks);
+		scan_sort(s->blocks, s->n_blocks);
 		s->pieces = &s->blocks[s->n_blocks];
 		s->scan.processes++;
 		s->scan.blocks += (int64_t)(s->n_blocks + s->n_pieces);
-		r = residency_process(&s->residency, n_sites, s->sorted, s->n_blocks, s->pieces,
+		r = residency_process(&s->residency, n_sites, s->blocks, s->n_blocks, s->pieces,
 				      s->n_pieces);
 		if (r == 0)
 			r = scan_areas(s, &m);
@@ -543,7 +541,6 @@ void scanner_free(struct scanner *s)
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s->pids);
 	free(s->blocks);
-	free(s->spare);
 	free(s->rows);
 	free(s->changed);
 	free(s);

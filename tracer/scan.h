@@ -45,5 +45,5 @@ int64_t scan_period(int64_t least_ns, int64_t cpu_ns);
 /* When the next one begins, if the last one was to begin at that time: not in the past. */
 int64_t scan_deadline(int64_t last_ns, int64_t period_ns, int64_t now_ns);
 
-/* Sorts by address; spare has room for as many. Returns where the result is: in one of the two. */
-struct live_block *scan_sort(struct live_block *blocks, struct live_block *spare, size_t n);
+/* Sorts by address, in place. */
+void scan_sort(struct live_block *blocks, size_t n);

@@ -1,18 +1,18 @@
 /*
- * Memory whose pages are where the program says, for as long as it stands still:
+ * Memory whose pages are where the program says, as long as it stands still: until a line comes on
+ * stdin.
  *
- *     60-residency MODE SECONDS        MODE: moves, share, share-swap, swap; SECONDS of each
- * standstill
+ *     60-residency MODE        moves, share, share-swap, swap, million
  *
- * At each it prints the time, and for each of the functions that allocate, what its memory must
- * come to: worked out here page by page, from the program's own page map, mincore and smaps.
+ * At each standstill it prints, for each of the functions that allocate, what its memory must come
+ * to: worked out here page by page, from the program's own page map, mincore and smaps.
  *
- *     phase NAME BEGIN_NS
  *     site FUNCTION RESIDENT SWAPPED SWAPCACHE COLD RETURNED THRASHING MAY_DIFFER     bytes
  *     total RESIDENT SWAPPED                                               by smaps, all sites
- *     end NAME END_NS
+ *     still NAME SINCE_NS
  *
- * The last two need swap, else status 77.
+ * share-swap and swap need swap, else status 77. million: so many allocations in 1 GiB, to see what
+ * a scan takes.
  */
 #include "trace.h"
 
@@ -29,7 +29,6 @@ struct block {
 
 static struct block blocks[BLOCKS];
 static int n_blocks;
-static double seconds;
 
 /* -- what there is ------------------------------------------------------------------------------
  */
@@ -210,19 +209,14 @@ static void tell_total(void)
 	dprintf(1, "total %ld %ld\n", resident, swapped);
 }
 
-static void tell_time(const char *what, const char *name)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	dprintf(1, "%s %s %lld\n", what, name, ts.tv_sec * 1000000000LL + ts.tv_nsec);
-}
-
 static void stand_still(const char *name)
 {
-	tell_time("phase", name);
-	usleep((useconds_t)(seconds * 1e6));
-	tell_time("end", name);
+	struct timespec ts;
+	char byte;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	dprintf(1, "still %s %lld\n", name, ts.tv_sec * 1000000000LL + ts.tv_nsec);
+	CHECK(read(0, &byte, 1) == 1);
 }
 
 static void page_out(char *p, size_t n)
@@ -329,7 +323,6 @@ static void swap_pages(void)
 	tell_swap(0, 0, 0); /* so that nothing new is touched later */
 	page_out(one, 307);
 	page_out(two, 499);
-	dprintf(1, "start\n");
 	tell_swap(307, 0, 0);
 	stand_still("out");
 	memset(one, 3, 101 * PAGE);
@@ -343,14 +336,23 @@ static void swap_pages(void)
 	stand_still("back-again");
 }
 
+static void million(void)
+{
+	for (int i = 0; i < 1000000; i++)
+		memset(alloc(1050), 1, 1050);
+	stand_still("million");
+}
+
 int main(int argc, char **argv)
 {
-	CHECK(argc == 3 && sscanf(argv[2], "%lf", &seconds) == 1);
+	CHECK(argc == 2);
 	CHECK(mallopt(M_MMAP_THRESHOLD, 32 << 20) == 1 && mallopt(M_TRIM_THRESHOLD, 1 << 30) == 1);
 	if (strcmp(argv[1], "moves") == 0)
 		moves();
 	else if (strcmp(argv[1], "swap") == 0)
 		swap_pages();
+	else if (strcmp(argv[1], "million") == 0)
+		million();
 	else
 		share_pages(strcmp(argv[1], "share-swap") == 0);
 	return 0;
