@@ -218,7 +218,7 @@ $(O)/bench/trace_pairs.o: $(O)/bench/memtrack.skel.h
 
 bench: all trace-programs $(BENCH)  ## speed, as ratios
 	$(Q)for b in $(BENCH); do echo "# $$b"; $$b || exit; done
-	$(Q)bench/trace.sh fixed programs storm
+	$(Q)bench/trace.sh fixed programs scan storm
 
 .PHONY: soak
 soak: all trace-programs  ## the tracer under 21 million events at full speed

@@ -3,6 +3,7 @@
 #
 #   fixed     elapsed time of `analyzer ls`, traced and not, beyond that of `ls`
 #   programs  bytes per event and stack definitions per allocation of real programs
+#   scan      the residency scan of 1,000,000 blocks
 #   storm     four threads at full speed
 #   soak      16 processes x 50,000 pairs; four threads x 2,500,000
 #
@@ -127,6 +128,25 @@ keeps_up() {
 	[ "$(figure "$name" lost)" = 0 ] && [ "$rss" -le $((256 << 20)) ] || failed=1
 }
 
+scan() {
+	mkfifo go
+	elapsed "$analyzer" -q -t alloc -o scan "$top/build/trace/60-residency" million <go &
+	started+=($!)
+	exec 3>go
+	for i in $(seq 600); do # until a scan or two of all of them
+		[ "$(sqlite3 -readonly scan/profile.db "SELECT count(*) > 1 FROM scan
+			WHERE blocks >= 1000000" 2>/dev/null)" = 1 ] && break
+		sleep 0.5
+	done
+	echo >&3
+	wait "${started[-1]}"
+	sqlite3 -readonly scan/profile.db "SELECT 'scan of ' || blocks || ' blocks in ' ||
+		(resident_bytes >> 20) || ' MiB: ' || min(scan_ns) / 1000000 || ' ms CPU, the next after ' ||
+		period_ns / 1000000 || ' ms' FROM scan WHERE blocks >= 1000000"
+	echo "the reader waited at most $(($(figure scan scan_lock_ns) / 1000)) us;" \
+		"RSS $(($(figure scan tracer_rss_bytes) >> 20)) MiB"
+}
+
 storm() { keeps_up "storm 4 threads x 250000 pairs" "$storm" -t 4 -n 250000; }
 
 soak() {
@@ -134,11 +154,11 @@ soak() {
 	keeps_up "storm 4 threads x 2500000 pairs" "$storm" -t 4 -n 2500000
 }
 
-[ $# -gt 0 ] || set -- fixed programs storm
+[ $# -gt 0 ] || set -- fixed programs scan storm
 for part; do
 	case $part in
-	fixed | programs | storm | soak) "$part" ;;
-	*) echo "usage: trace.sh [fixed] [programs] [storm] [soak]" >&2; exit 2 ;;
+	fixed | programs | scan | storm | soak) "$part" ;;
+	*) echo "usage: trace.sh [fixed] [programs] [scan] [storm] [soak]" >&2; exit 2 ;;
 	esac
 done
 exit $failed

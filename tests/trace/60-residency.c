@@ -16,6 +16,8 @@
  */
 #include "trace.h"
 
+#include <stdarg.h>
+#include <stdbool.h>
 #include <time.h>
 
 #define PAGE 4096UL
@@ -29,6 +31,19 @@ struct block {
 
 static struct block blocks[BLOCKS];
 static int n_blocks;
+
+/* As dprintf, which allocates. */
+static __attribute__((format(printf, 1, 2))) void tell(const char *format, ...)
+{
+	char line[256];
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	CHECK(write(1, line, (size_t)n) == n);
+}
 
 /* -- what there is ------------------------------------------------------------------------------
  */
@@ -92,6 +107,27 @@ static __attribute__((noinline)) char *mapped(size_t n)
 	return note("mapped", p, n * PAGE);
 }
 
+/* Three huge pages, where there are such. */
+static __attribute__((noinline)) char *pages_huge(void)
+{
+	size_t size = 3UL << 21;
+	void *p = opaque(aligned_alloc(1 << 21, size));
+
+	(void)madvise(p, size, MADV_HUGEPAGE);
+	return note("pages_huge", p, size);
+}
+
+/* Nearly all kernels give the zero page to who only reads. */
+static __attribute__((noinline)) void only_read(size_t n)
+{
+	volatile char *p = mmap(NULL, n * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		      sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += p[i * PAGE];
+	blocks[n_blocks++] = (struct block){"only_read", (uintptr_t)p, n * PAGE};
+}
+
 static __attribute__((noinline)) char *shared(size_t n)
 {
 	void *p = mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -111,6 +147,17 @@ static __attribute__((noinline)) char *shared_out(size_t n)
 
 enum { IS_PRESENT = 1, IS_SWAPPED = 2, IS_IN_CACHE = 4 };
 
+static bool is_zero_page(uint64_t number)
+{
+	static int fd = -1;
+	uint64_t flags = 0;
+
+	if (fd < 0)
+		fd = open("/proc/kpageflags", O_RDONLY);
+	CHECK(pread(fd, &flags, 8, (off_t)(number * 8)) == 8);
+	return flags >> 24 & 1; /* KPF_ZERO_PAGE */
+}
+
 static int where(uintptr_t page)
 {
 	static int fd = -1;
@@ -121,7 +168,7 @@ static int where(uintptr_t page)
 		fd = open("/proc/self/pagemap", O_RDONLY);
 	CHECK(pread(fd, &entry, 8, (off_t)(page / PAGE * 8)) == 8);
 	if (entry >> 63)
-		return IS_PRESENT;
+		return is_zero_page(entry & ((1UL << 55) - 1)) ? 0 : IS_PRESENT;
 	if (!(entry >> 62 & 1))
 		return 0;
 	CHECK(mincore((void *)page, PAGE, &in_core) == 0);
@@ -166,8 +213,8 @@ static void tell_site(const char *site, long cold, long returned, long thrashing
 			parts += bytes_on(b, p) < PAGE; /* a whole page is nobody else's */
 		}
 	}
-	dprintf(1, "site %s %.0f %.0f %.0f %ld %ld %ld %d\n", site, resident, swapped, cached,
-		cold * (long)PAGE, returned * (long)PAGE, thrashing * (long)PAGE, parts);
+	tell("site %s %.0f %.0f %.0f %ld %ld %ld %d\n", site, resident, swapped, cached,
+	     cold * (long)PAGE, returned * (long)PAGE, thrashing * (long)PAGE, parts);
 }
 
 static const char *line_value(const char *text, const char *name)
@@ -206,7 +253,7 @@ static void tell_total(void)
 		resident += (long)rss * 1024;
 		swapped += (long)swap * 1024;
 	}
-	dprintf(1, "total %ld %ld\n", resident, swapped);
+	tell("total %ld %ld\n", resident, swapped);
 }
 
 static void stand_still(const char *name)
@@ -215,7 +262,7 @@ static void stand_still(const char *name)
 	char byte;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	dprintf(1, "still %s %lld\n", name, ts.tv_sec * 1000000000LL + ts.tv_nsec);
+	tell("still %s %lld\n", name, ts.tv_sec * 1000000000LL + ts.tv_nsec);
 	CHECK(read(0, &byte, 1) == 1);
 }
 
@@ -259,10 +306,12 @@ static void moves(void)
 	blocks[n_blocks++] = (struct block){"mapped", (uintptr_t)p, 11 * PAGE};
 	blocks[n_blocks++] = (struct block){"mapped", (uintptr_t)p + 28 * PAGE, 55 * PAGE};
 	(void)shared(19);
+	only_read(23);
+	(void)pages_huge();
 	for (int i = 0; i < 2; i++) {
-		const char *const sites[] = {"small_one",  "small_two", "before_move",
-					     "after_move", "pages_one", "pages_again",
-					     "mapped",     "shared"};
+		const char *const sites[] = {
+			"small_one",   "small_two", "before_move", "after_move", "pages_one",
+			"pages_again", "mapped",    "shared",      "only_read",  "pages_huge"};
 
 		for (size_t k = 0; k < sizeof(sites) / sizeof(sites[0]); k++)
 			tell_site(sites[k], 0, 0, 0);
@@ -294,10 +343,10 @@ static void share_pages(int with_swap)
 		pause();
 	}
 	CHECK(read(fds[0], &byte, 1) == 1);
-	dprintf(1, "site pages_one %lu 0 0 0 0 0 0\n", (149 + 31) * PAGE);
-	dprintf(1, "site shared %lu 0 0 0 0 0 0\n", 127 * PAGE);
+	tell("site pages_one %lu 0 0 0 0 0 0\n", (149 + 31) * PAGE);
+	tell("site shared %lu 0 0 0 0 0 0\n", 127 * PAGE);
 	if (with_swap)
-		dprintf(1, "site shared_out 0 %lu 0 %lu 0 0 0\n", 61 * PAGE, 61 * PAGE);
+		tell("site shared_out 0 %lu 0 %lu 0 0 0\n", 61 * PAGE, 61 * PAGE);
 	stand_still("shared");
 	kill(pid, SIGKILL);
 	CHECK(waitpid(pid, NULL, 0) == pid);
