@@ -141,8 +141,8 @@ scan() {
 	echo >&3
 	wait "${started[-1]}"
 	sqlite3 -readonly scan/profile.db "SELECT 'scan of ' || blocks || ' blocks in ' ||
-		(resident_bytes >> 20) || ' MiB: ' || min(scan_ns) / 1000000 || ' ms CPU, the next after ' ||
-		period_ns / 1000000 || ' ms' FROM scan WHERE blocks >= 1000000"
+		(resident_bytes >> 20) || ' MiB: ' || (min(scan_ns) / 1000000) || ' ms CPU, the next after ' ||
+		(period_ns / 1000000) || ' ms' FROM scan WHERE blocks >= 1000000"
 	echo "the reader waited at most $(($(figure scan scan_lock_ns) / 1000)) us;" \
 		"RSS $(($(figure scan tracer_rss_bytes) >> 20)) MiB"
 }
