@@ -10,8 +10,9 @@
  * swapped or has come back; in `before` when it has come back more often.
  */
 #define IS_SWAPPED 1 /* when a scan saw it last */
-#define IS_GUESSED 2 /* it came back without a fault that we know of; the time is the earliest */
-#define IS_ODD 4     /* seen by an odd scan */
+#define IS_GUESSED \
+	2        /* by the last scan: it is back without a fault yet; the time is the earliest */
+#define IS_ODD 4 /* seen by an odd scan */
 #define TIME_SHIFT 3
 
 struct history {
@@ -98,7 +99,8 @@ void history_begin(struct history *h, int64_t t_ns)
 
 static void look_at(struct history *h, uint64_t key, struct page *p)
 {
-	uint64_t was = map_get(&h->last, key), now = (was & ~(uint64_t)IS_ODD) | h->parity;
+	uint64_t was = map_get(&h->last, key);
+	uint64_t now = (was & ~(uint64_t)(IS_ODD | IS_GUESSED)) | h->parity;
 
 	if (p->state == PAGE_SWAPPED)
 		put(h, key, was, now | IS_SWAPPED);

@@ -92,6 +92,21 @@ static void told_late(void **state)
 	expect(scan(PAGE, PAGE_PRESENT), 3500, 2005);
 }
 
+/* Back without a fault, and then away and back with one before the next scan; told late or not. */
+static void fault_after_guess(void **state)
+{
+	(void)state;
+	(void)scan(PAGE, PAGE_SWAPPED);
+	expect(scan(PAGE, PAGE_PRESENT), 1000, 0);
+	history_fault(h, P, PAGE, 2500);
+	expect(scan(PAGE, PAGE_PRESENT), 2500, 1000);
+	(void)scan(PAGE, PAGE_SWAPPED);
+	expect(scan(PAGE, PAGE_PRESENT), 4000, 2500);
+	(void)scan(PAGE, PAGE_PRESENT);
+	history_fault(h, P, PAGE, 5500);
+	expect(scan(PAGE, PAGE_PRESENT), 5500, 4000);
+}
+
 /* Unmapped, and another page put there. */
 static void gone(void **state)
 {
@@ -150,8 +165,8 @@ static void bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(never_away), test(faults),        test(without_fault), test(told_late),
-		test(gone),       test(other_process), test(bounded),
+		test(never_away),        test(faults), test(without_fault), test(told_late),
+		test(fault_after_guess), test(gone),   test(other_process), test(bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
