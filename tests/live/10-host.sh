@@ -158,7 +158,9 @@ samples=$(sql cost 'SELECT count(*) - 2 FROM sample')
 t "the traced span holds the samples" test "$samples" -ge 40
 t "and their reads" test "$(grep -c pread64 loop)" -ge "$samples"
 t "no fork" hasnt loop 'clone\|fork('
-t "no file is opened" is "$(grep -c 'open' loop)" 0
+# Once zswap has been in use here, its figures are there; they cannot be read twice from one opening.
+sed -n 's|.*"/sys/kernel/debug/zswap/\([a-z_]*\)".*|"\1"|p' "$TOP/model/metrics.def" >zswap
+t "no file is opened" is "$(grep 'openat([0-9A-Z_]*, ' loop | grep -vcFf zswap)" 0
 t "nothing is mapped or allocated from the kernel" is "$(grep -c 'mmap\|brk' loop)" 0
 grep -o 'pread64([0-9]*' loop | sort | uniq -c >reads
 t "each file is read once a sample, one of them (/proc/vmstat, by its length) twice" \
