@@ -31,10 +31,12 @@ enum call_kind {
 	CALL_SBRK,   /* sbrk(increment) returns the end before */
 	CALL_UNWIND, /* an exception or the end of a thread is about to leave frames */
 	CALL_LOADED, /* ld.so has mapped or unmapped a library */
+	CALL_COST,   /* analyzer's own, to find what a probe costs */
 };
 
 #define CALL_NO_ARG 7
 #define CALL_ROUND_PAGE 1 /* pvalloc */
+#define CALL_STEPPED 2    /* the probe is on an instruction that the kernel has to single-step */
 
 /* kind:8, size_arg:8, count_arg:8, ptr_arg:8, flags:8, -:8, function:16 */
 #define CALL_COOKIE(kind, size_arg, count_arg, ptr_arg, flags, function)                      \
@@ -245,6 +247,8 @@ struct cpu_state {
 	u64 lost; /* of them not in the ring */
 	u64 lost_from_ns, lost_to_ns;
 	u64 hits;    /* programs run for the workload */
+	u64 stepped; /* of them at entries with CALL_STEPPED */
+	u64 returns; /* and at returns */
 	u64 outside; /* for others: shared files */
 	u64 nested;  /* calls made by allocators themselves */
 	u64 walked, chains, captures;

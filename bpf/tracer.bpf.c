@@ -223,9 +223,11 @@ static bool enter(struct pt_regs *ctx)
 		return false;
 	if (!in_scope()) {
 		__sync_fetch_and_add(&cs->outside, 1);
-		return false;
+		return (cookie & 0xff) == CALL_COST;
 	}
 	__sync_fetch_and_add(&cs->hits, 1);
+	if (cookie_field(cookie, 4) & CALL_STEPPED)
+		__sync_fetch_and_add(&cs->stepped, 1);
 	th = thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!th) {
 		__sync_fetch_and_add(&cs->no_storage, 1);
@@ -394,8 +396,10 @@ static void leave(struct pt_regs *ctx)
 		return;
 	th = thread(0);
 	cs = this_cpu(&cpu);
-	if (cs)
+	if (cs) {
 		__sync_fetch_and_add(&cs->hits, 1);
+		__sync_fetch_and_add(&cs->returns, 1);
+	}
 	if (!th || !cs || !pop(th, PT_REGS_SP(ctx), &c))
 		return;
 	n.cookie = c.cookie;

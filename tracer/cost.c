@@ -5,14 +5,31 @@
 
 #include <fcntl.h>
 #include <link.h>
+#include <stdlib.h>
 
-#define CALLS 64
+#define CALLS 101
 
 /* Begins with a nop, which the kernel emulates, as it does most of what probes sit on. */
-__attribute__((noinline, naked)) static void target(void)
+__attribute__((noinline, naked)) static void emulated(void)
 {
 	__asm__("nop\n\tret");
 }
+
+/* Begins with what it single-steps. */
+__attribute__((noinline, naked)) static void stepped(void)
+{
+	__asm__("mov %rdi, %rax\n\tret");
+}
+
+/* Is probed at its return too. */
+__attribute__((noinline, naked)) static void returning(void)
+{
+	__asm__("nop\n\tret");
+}
+
+static void (*const targets[])(void) = {emulated, stepped, returning};
+
+#define TARGETS ARRAY_SIZE(targets)
 
 static int own_bias(struct dl_phdr_info *info, size_t size, void *ret)
 {
@@ -21,38 +38,79 @@ static int own_bias(struct dl_phdr_info *info, size_t size, void *ret)
 	return 1; /* the first one is the executable */
 }
 
-static int64_t time_calls(void)
+static int compare_times(const void *a, const void *b)
 {
-	int64_t best = INT64_MAX;
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The median: a probe meets caches that others have used, which the best time does not know. */
+static int64_t time_calls(void (*target)(void))
+{
+	int64_t took[CALLS];
 
 	for (int i = 0; i < CALLS; i++) {
 		int64_t start = clock_mono_ns();
 
 		target();
-		best = MIN(best, clock_mono_ns() - start);
+		took[i] = clock_mono_ns() - start;
 	}
-	return best;
+	qsort(took, CALLS, sizeof(took[0]), compare_times);
+	return took[CALLS / 2];
 }
 
-int64_t cost_of_trap(struct kernel *k)
+/* Probes on all targets, of which only the last one's return is seen. */
+static int probe_targets(struct kernel *k)
 {
 	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct probe probe[TARGETS];
+	struct probes probes = {.p = probe, .n = TARGETS};
 	struct elf_file *elf = NULL;
-	struct probe probe = {.cookie = CALL_COOKIE(CALL_FREE, CALL_NO_ARG, CALL_NO_ARG, 0, 0, 0)};
-	struct probes probes = {.p = &probe, .n = 1};
-	int64_t before = time_calls(), offset;
 	uint64_t bias = 0;
 	struct err err;
 
 	if (fd < 0 || elf_file_open(&elf, fd, "analyzer", &err) < 0)
 		return -1;
 	(void)dl_iterate_phdr(own_bias, &bias);
-	offset = elf_file_offset(elf, (uint64_t)(uintptr_t)target - bias);
+	for (size_t i = 0; i < TARGETS; i++)
+		probe[i] = (struct probe){
+			.offset = elf_file_offset(elf, (uint64_t)(uintptr_t)targets[i] - bias),
+			.cookie =
+				CALL_COOKIE(CALL_COST, CALL_NO_ARG, CALL_NO_ARG, CALL_NO_ARG, 0, 0),
+			.has_return = targets[i] == returning,
+		};
 	elf_file_close(elf);
-	if (offset < 0)
+	return kernel_attach(k, fd, &probes, &err);
+}
+
+void cost_measure(struct cost *ret, struct kernel *k)
+{
+	int64_t before[TARGETS], took[TARGETS];
+
+	*ret = (struct cost){-1, -1, -1};
+	for (size_t i = 0; i < TARGETS; i++)
+		before[i] = time_calls(targets[i]);
+	if (probe_targets(k) < 0)
+		return;
+	for (size_t i = 0; i < TARGETS; i++)
+		took[i] = MAX(time_calls(targets[i]) - before[i], 0);
+	*ret = (struct cost){took[0], took[1], MAX(took[2] - took[0], 0)};
+}
+
+int64_t cost_of_traps(const struct cost *c, struct kernel *k)
+{
+	int64_t entries = 0, stepped_hits = 0, returns = 0;
+
+	if (c->emulated_ns < 0)
 		return -1;
-	probe.offset = (uint64_t)offset;
-	if (kernel_attach(k, fd, &probes, &err) < 0)
-		return -1;
-	return MAX(time_calls() - before, 0);
+	for (int i = 0; i < kernel_cpus(k); i++) {
+		const struct cpu_state *cs = kernel_cpu(k, i);
+
+		entries += (int64_t)(cs->hits - cs->returns);
+		stepped_hits += (int64_t)cs->stepped;
+		returns += (int64_t)cs->returns;
+	}
+	return (entries - stepped_hits) * c->emulated_ns + stepped_hits * c->stepped_ns +
+	       returns * c->return_ns;
 }

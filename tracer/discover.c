@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "tracer/insn.h"
 #include "tracer/place.h"
 
 enum family { MALLOC, LIBC, JEMALLOC, TCMALLOC, MIMALLOC, CXX, MMAP, UNWINDER, LOADER, FAMILIES };
@@ -292,6 +293,15 @@ static bool has_return(unsigned kind)
 	       kind != CALL_LOADED;
 }
 
+static bool is_stepped(const struct search *s, uint64_t vaddr)
+{
+	uint8_t code[INSN_MAX];
+	struct insn in;
+
+	return insn_decode(&in, code, elf_file_code(s->f, vaddr, code, sizeof(code))) < 0 ||
+	       !in.is_emulated;
+}
+
 static int make_probes(struct probes *ret, const struct search *s, struct err *err)
 {
 	_cleanup_free_ struct place_skip *skip = calloc(s->n, sizeof(*skip));
@@ -305,12 +315,13 @@ static int make_probes(struct probes *ret, const struct search *s, struct err *e
 		return r;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct function *fn = &functions[s->match[i].function];
+		uint64_t vaddr = skip[i].is_entered ? skip[i].from : skip[i].to;
+		unsigned flags = fn->flags | (is_stepped(s, vaddr) ? CALL_STEPPED : 0);
 
 		p[i] = (struct probe){
-			.offset = elf_file_offset(s->f,
-						  skip[i].is_entered ? skip[i].from : skip[i].to),
+			.offset = elf_file_offset(s->f, vaddr),
 			.cookie = CALL_COOKIE(fn->kind, fn->size_arg, fn->count_arg, fn->ptr_arg,
-					      fn->flags, s->match[i].function + 1),
+					      flags, s->match[i].function + 1),
 			.has_return = has_return(fn->kind),
 		};
 	}

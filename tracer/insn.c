@@ -312,7 +312,7 @@ static int32_t distance(const uint8_t *p, uint8_t what)
 
 int insn_decode(struct insn *ret, const uint8_t *code, size_t n)
 {
-	struct decoder d = {.code = code, .n = MIN(n, 15)}; /* none is longer */
+	struct decoder d = {.code = code, .n = MIN(n, INSN_MAX)};
 	uint8_t what;
 	size_t size;
 

@@ -6,6 +6,8 @@
 
 #include "base/base.h"
 
+#define INSN_MAX 15 /* bytes of the longest */
+
 struct insn {
 	uint8_t length;
 	bool is_branch;   /* a direct jump or call: to its end + target */

@@ -411,6 +411,8 @@ static void settle(struct reader *r)
 		r->totals.received += r->rings[i].received;
 		r->totals.lost += lost;
 		r->totals.hits += (int64_t)cs->hits;
+		r->totals.stepped += (int64_t)cs->stepped;
+		r->totals.returns += (int64_t)cs->returns;
 		r->totals.outside += (int64_t)cs->outside;
 		r->totals.nested += (int64_t)cs->nested;
 		r->totals.stops += (int64_t)cs->stops;

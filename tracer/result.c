@@ -203,13 +203,13 @@ static void count_calls(struct result *r)
 	figure(r, "frees", frees);
 }
 
-/* Each hit costs a trap; what the programs do is measured by the kernel. The rest of the CPU time
- * is what the workload would have taken alone. */
-static void add_slowdown(struct result *r, const struct result_in *in, int64_t hits)
+/* Each hit costs a trap or two; what the programs do is measured by the kernel. The rest of the CPU
+ * time is what the workload would have taken alone. */
+static void add_slowdown(struct result *r, const struct result_in *in)
 {
-	int64_t cost_ns = hits * in->trap_ns + in->program_ns;
+	int64_t cost_ns = in->traps_ns + in->program_ns;
 
-	if (in->trap_ns < 0 || in->program_ns < 0 || in->cpu_ns <= cost_ns)
+	if (in->traps_ns < 0 || in->program_ns < 0 || in->cpu_ns <= cost_ns)
 		return;
 	str_addf(&r->summary, ", \"slowdown\": %.4f",
 		 (double)cost_ns / (double)(in->cpu_ns - cost_ns));
@@ -259,7 +259,9 @@ static int add_summary(struct result *r, const struct result_in *in)
 	figure(r, "outside", t.outside);
 	figure(r, "nested", t.nested);
 	figure(r, "skipped", t.skipped);
-	figure(r, "trap_ns", in->trap_ns);
+	figure(r, "stepped", t.stepped);
+	figure(r, "returns", t.returns);
+	figure(r, "trap_ns", t.hits > 0 ? in->traps_ns / t.hits : -1);
 	figure(r, "program_ns", in->program_ns);
 	figure(r, "tracer_cpu_ns", t.cpu_ns);
 	figure(r, "tracer_rss_bytes", ru.ru_maxrss * INT64_C(1024));
@@ -272,7 +274,7 @@ static int add_summary(struct result *r, const struct result_in *in)
 	figure(r, "unresolved", s.unresolved);
 	figure(r, "copies_bytes", in->copied_bytes);
 	add_scans(r, in);
-	add_slowdown(r, in, t.hits);
+	add_slowdown(r, in);
 	str_add(&r->summary, "}");
 	r->out.summary_json = r->summary.data;
 	return r->summary.failed ? -ENOMEM : 0;

@@ -34,9 +34,9 @@ struct tracer {
 	struct scanner *scanner;
 	struct result *result;
 	int64_t t0_mono_ns;
-	struct rlimit files;  /* as they were, and are for the workload */
+	struct rlimit files; /* as they were, and are for the workload */
 	struct err no_faults; /* why they are not traced; code 0 = they are */
-	int64_t trap_ns; /* measured cost of one hit without a program's work; -1 = not known */
+	struct cost cost;
 	bool has_stopped;
 };
 
@@ -114,7 +114,7 @@ static int set_up_probes(struct tracer *t, struct err *err)
 
 	if (r == 0)
 		r = copy_libraries(t, err);
-	t->trap_ns = cost_of_trap(t->kernel);
+	cost_measure(&t->cost, t->kernel);
 	for (int i = 0; i < kernel_cpus(t->kernel); i++)
 		kernel_cpu(t->kernel, i)->outside = 0; /* that was us */
 	return r;
@@ -172,7 +172,6 @@ int tracer_new(struct tracer **ret, const struct tracer_opts *opts, struct err *
 	if (!t)
 		return err_errno(err, -ENOMEM, "cannot start the tracer");
 	t->opts = *opts;
-	t->trap_ns = -1;
 	(void)getrlimit(RLIMIT_NOFILE, &t->files);
 	r = set_up(t, err);
 	if (r < 0) {
@@ -235,7 +234,7 @@ int tracer_result(struct tracer *t, int64_t cpu_ns, void (*on_progress)(void *ct
 				    : (struct scanner_totals){.period_ns = -1},
 		.history_forgotten = history_forgotten(t->history),
 		.modules = t->modules,
-		.trap_ns = t->trap_ns,
+		.traps_ns = cost_of_traps(&t->cost, t->kernel),
 		.program_ns = kernel_program_ns(t->kernel),
 		.cpu_ns = cpu_ns,
 		.t0_mono_ns = t->t0_mono_ns,
