@@ -246,11 +246,12 @@ struct cpu_state {
 	u64 seq;  /* events produced: the next number */
 	u64 lost; /* of them not in the ring */
 	u64 lost_from_ns, lost_to_ns;
-	u64 hits;    /* programs run for the workload */
-	u64 stepped; /* of them at entries with CALL_STEPPED */
-	u64 returns; /* and at returns */
-	u64 outside; /* for others: shared files */
-	u64 nested;  /* calls made by allocators themselves */
+	u64 hits;       /* programs run for the workload */
+	u64 stepped;    /* of them at entries with CALL_STEPPED */
+	u64 returns;    /* and at returns */
+	u64 program_ns; /* spent in them once the scope was known */
+	u64 outside;    /* for others: shared files */
+	u64 nested;     /* calls made by allocators themselves */
 	u64 walked, chains, captures;
 	u64 captures_lost; /* no room for the stack: its event has none */
 	u64 faulted_pages; /* that reading the stack has brought in */

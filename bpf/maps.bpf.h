@@ -72,20 +72,21 @@ struct {
 	__type(value, u32);
 } generations SEC(".maps");
 
-/* How to unwind, by ROW_KEY; taught by user space. */
+/* How to unwind, by ROW_KEY; taught by user space. Compiling with clang takes 15,000; a table of a
+ * million takes 35 ms to make. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 1 << 18);
 	__type(key, u64);
 	__type(value, struct row);
 } rows SEC(".maps");
 
-/* Chains that were sent. */
+/* Chains that were sent; one that finds no room is sent each time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 1 << 18);
 	__type(key, u64);
 	__type(value, u8);
 } chains SEC(".maps");

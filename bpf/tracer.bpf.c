@@ -210,24 +210,12 @@ static bool is_above(const struct thread *th, u64 sp)
 	return th->n_calls > 0 && sp > th->call[(th->n_calls - 1) & (CALLS_MAX - 1)].sp;
 }
 
-/* True: the call's return is to be seen. */
-static bool enter(struct pt_regs *ctx)
+static bool enter_call(struct pt_regs *ctx, struct cpu_state *cs, u64 cookie)
 {
-	u64 cookie = bpf_get_attach_cookie(ctx), sp = PT_REGS_SP(ctx);
-	struct cpu_state *cs;
+	u64 sp = PT_REGS_SP(ctx);
 	struct thread *th;
-	u32 cpu, n_calls;
+	u32 n_calls;
 
-	cs = this_cpu(&cpu);
-	if (!cs)
-		return false;
-	if (!in_scope()) {
-		__sync_fetch_and_add(&cs->outside, 1);
-		return (cookie & 0xff) == CALL_COST;
-	}
-	__sync_fetch_and_add(&cs->hits, 1);
-	if (cookie_field(cookie, 4) & CALL_STEPPED)
-		__sync_fetch_and_add(&cs->stepped, 1);
 	th = thread(BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!th) {
 		__sync_fetch_and_add(&cs->no_storage, 1);
@@ -247,6 +235,30 @@ static bool enter(struct pt_regs *ctx)
 	else
 		enter_heap(ctx, th, cookie);
 	return th->n_calls > n_calls;
+}
+
+/* True: the call's return is to be seen. */
+static bool enter(struct pt_regs *ctx)
+{
+	u64 cookie = bpf_get_attach_cookie(ctx), start;
+	struct cpu_state *cs;
+	bool is_pushed;
+	u32 cpu;
+
+	cs = this_cpu(&cpu);
+	if (!cs)
+		return false;
+	if (!in_scope()) {
+		__sync_fetch_and_add(&cs->outside, 1);
+		return (cookie & 0xff) == CALL_COST;
+	}
+	start = bpf_ktime_get_ns();
+	__sync_fetch_and_add(&cs->hits, 1);
+	if (cookie_field(cookie, 4) & CALL_STEPPED)
+		__sync_fetch_and_add(&cs->stepped, 1);
+	is_pushed = enter_call(ctx, cs, cookie);
+	__sync_fetch_and_add(&cs->program_ns, bpf_ktime_get_ns() - start);
+	return is_pushed;
 }
 
 SEC("uprobe.s")
@@ -383,24 +395,14 @@ static bool heap_done(u64 ret, const struct call *c, struct news *n)
 	return true;
 }
 
-static void leave(struct pt_regs *ctx)
+static void leave_call(struct pt_regs *ctx, struct cpu_state *cs, u32 cpu)
 {
+	struct thread *th = thread(0);
 	struct news n = {};
-	struct cpu_state *cs;
-	struct thread *th;
 	struct call c;
 	bool is_news;
-	u32 cpu;
 
-	if (!in_scope())
-		return;
-	th = thread(0);
-	cs = this_cpu(&cpu);
-	if (cs) {
-		__sync_fetch_and_add(&cs->hits, 1);
-		__sync_fetch_and_add(&cs->returns, 1);
-	}
-	if (!th || !cs || !pop(th, PT_REGS_SP(ctx), &c))
+	if (!th || !pop(th, PT_REGS_SP(ctx), &c))
 		return;
 	n.cookie = c.cookie;
 	if ((c.cookie & 0xff) >= CALL_MMAP)
@@ -412,6 +414,22 @@ static void leave(struct pt_regs *ctx)
 	if (n.kind != EVENT_RESTORE)
 		n.stack = capture_stack(ctx, th, cpu, cs);
 	emit(&n);
+}
+
+static void leave(struct pt_regs *ctx)
+{
+	struct cpu_state *cs;
+	u32 cpu;
+	u64 start;
+
+	cs = this_cpu(&cpu);
+	if (!cs || !in_scope())
+		return;
+	start = bpf_ktime_get_ns();
+	__sync_fetch_and_add(&cs->hits, 1);
+	__sync_fetch_and_add(&cs->returns, 1);
+	leave_call(ctx, cs, cpu);
+	__sync_fetch_and_add(&cs->program_ns, bpf_ktime_get_ns() - start);
 }
 
 SEC("uretprobe.s")

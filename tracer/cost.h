@@ -7,7 +7,8 @@
 #include "tracer/kernel.h"
 
 struct cost {
-	int64_t emulated_ns; /* at an instruction that the kernel carries out itself; -1 = unknown */
+	int64_t emulated_ns; /* at an instruction that the kernel carries out itself; -1 = unknown
+			      */
 	int64_t stepped_ns;  /* at one that it single-steps: CALL_STEPPED */
 	int64_t return_ns;   /* beside the entry's, of a call whose return is seen */
 };

@@ -37,8 +37,7 @@ struct kernel {
 	struct cpu_state *cpu_states;
 	struct control *control;
 	bool has_multi, has_session;
-	int perf_type; /* of the uprobe PMU, without uprobe_multi */
-	int stats_fd;
+	int perf_type;        /* of the uprobe PMU, without uprobe_multi */
 	pthread_mutex_t lock; /* of links */
 	int *links;
 	size_t n_links;
@@ -311,7 +310,6 @@ int kernel_load(struct kernel **ret, const struct kernel_opts *opts, struct err 
 	k->has_multi = can_multi(ATTACH_UPROBE_MULTI);
 	k->has_session = k->has_multi && can_multi(ATTACH_UPROBE_SESSION);
 	k->perf_type = k->has_multi ? -1 : uprobe_pmu();
-	k->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	r = load(k, opts, err);
 	if (r < 0) {
 		kernel_free(k);
@@ -334,7 +332,6 @@ void kernel_free(struct kernel *k)
 		munmap(k->cpu_states, cpu_states_bytes(k));
 	if (k->control)
 		munmap(k->control, sizeof(struct control));
-	close_fd(&k->stats_fd);
 	tracer_bpf__destroy(k->skel);
 	(void)pthread_mutex_destroy(&k->lock);
 	free(k->rings);
@@ -422,24 +419,6 @@ int kernel_set_table(struct kernel *k, uint32_t pid, const struct table *table)
 int kernel_teach(struct kernel *k, uint64_t key, const struct row *row)
 {
 	return bpf_map_update_elem(bpf_map__fd(k->skel->maps.rows), &key, row, BPF_ANY);
-}
-
-int64_t kernel_program_ns(const struct kernel *k)
-{
-	const enum part parts[] = {PART_ENTER, k->has_session ? PART_SESSION : PART_LEAVE};
-	int64_t sum = 0;
-
-	if (k->stats_fd < 0)
-		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		struct bpf_prog_info info = {0};
-		uint32_t len = sizeof(info);
-
-		if (bpf_obj_get_info_by_fd(program_fd(k, parts[i]), &info, &len) < 0)
-			return -1;
-		sum += (int64_t)info.run_time_ns;
-	}
-	return sum;
 }
 
 size_t kernel_stopped(struct kernel *k, struct stopped_process *ret, size_t max)

@@ -55,6 +55,3 @@ size_t kernel_stopped(struct kernel *k, struct stopped_process *ret, size_t max)
 /* Lets them go on, unless somebody else has stopped them too, or they were stopped again since.
  * Returns how many. */
 int kernel_continue(struct kernel *k, const struct stopped_process *list, size_t n);
-
-/* Time spent in the programs so far; -1 where the kernel does not count it. */
-int64_t kernel_program_ns(const struct kernel *k);

@@ -413,6 +413,7 @@ static void settle(struct reader *r)
 		r->totals.hits += (int64_t)cs->hits;
 		r->totals.stepped += (int64_t)cs->stepped;
 		r->totals.returns += (int64_t)cs->returns;
+		r->totals.program_ns += (int64_t)cs->program_ns;
 		r->totals.outside += (int64_t)cs->outside;
 		r->totals.nested += (int64_t)cs->nested;
 		r->totals.stops += (int64_t)cs->stops;

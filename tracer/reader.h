@@ -32,7 +32,8 @@ struct reader_totals {
 	int64_t quality[4];               /* allocations by quality of their stack */
 	int64_t duplicate_frees;          /* an operator delete's own free, and the like */
 	int64_t pauses, paused_ns, stops, continued;
-	int64_t hits, stepped, returns, outside, nested, faulted_pages, captures_lost, skipped;
+	int64_t hits, stepped, returns, program_ns, outside, nested, faulted_pages, captures_lost,
+		skipped;
 	int64_t faults, own_faults; /* own: met by the programs */
 	int64_t cpu_ns;             /* of the thread */
 };

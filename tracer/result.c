@@ -205,11 +205,11 @@ static void count_calls(struct result *r)
 
 /* Each hit costs a trap or two; what the programs do is measured by the kernel. The rest of the CPU
  * time is what the workload would have taken alone. */
-static void add_slowdown(struct result *r, const struct result_in *in)
+static void add_slowdown(struct result *r, const struct result_in *in, int64_t program_ns)
 {
-	int64_t cost_ns = in->traps_ns + in->program_ns;
+	int64_t cost_ns = in->traps_ns + program_ns;
 
-	if (in->traps_ns < 0 || in->program_ns < 0 || in->cpu_ns <= cost_ns)
+	if (in->traps_ns < 0 || in->cpu_ns <= cost_ns)
 		return;
 	str_addf(&r->summary, ", \"slowdown\": %.4f",
 		 (double)cost_ns / (double)(in->cpu_ns - cost_ns));
@@ -262,7 +262,7 @@ static int add_summary(struct result *r, const struct result_in *in)
 	figure(r, "stepped", t.stepped);
 	figure(r, "returns", t.returns);
 	figure(r, "trap_ns", t.hits > 0 ? in->traps_ns / t.hits : -1);
-	figure(r, "program_ns", in->program_ns);
+	figure(r, "program_ns", t.program_ns);
 	figure(r, "tracer_cpu_ns", t.cpu_ns);
 	figure(r, "tracer_rss_bytes", ru.ru_maxrss * INT64_C(1024));
 	figure(r, "unknown_frees", l.unknown_frees - t.duplicate_frees);
@@ -274,7 +274,7 @@ static int add_summary(struct result *r, const struct result_in *in)
 	figure(r, "unresolved", s.unresolved);
 	figure(r, "copies_bytes", in->copied_bytes);
 	add_scans(r, in);
-	add_slowdown(r, in);
+	add_slowdown(r, in, t.program_ns);
 	str_add(&r->summary, "}");
 	r->out.summary_json = r->summary.data;
 	return r->summary.failed ? -ENOMEM : 0;

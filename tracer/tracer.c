@@ -235,7 +235,6 @@ int tracer_result(struct tracer *t, int64_t cpu_ns, void (*on_progress)(void *ct
 		.history_forgotten = history_forgotten(t->history),
 		.modules = t->modules,
 		.traps_ns = cost_of_traps(&t->cost, t->kernel),
-		.program_ns = kernel_program_ns(t->kernel),
 		.cpu_ns = cpu_ns,
 		.t0_mono_ns = t->t0_mono_ns,
 		.copied_bytes = t->private ? private_bytes(t->private) : -1,
