@@ -1,7 +1,9 @@
 /* One group's life, and the choice of its parent. */
 #include "cgroup/cgroup.h"
 
+#include "base/clock.h"
 #include "base/num.h"
+#include "cgroup/parse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -233,6 +235,17 @@ int cgroup_read_number(const struct cgroup *cg, const char *file, int64_t *ret)
 	ssize_t r = cgroup_read(cg, file, buf, sizeof(buf));
 
 	return r < 0 ? r : num_parse_limit(buf, ret);
+}
+
+int64_t cgroup_cpu_ns(const struct cgroup *cg)
+{
+	char buf[1024];
+	ssize_t r = cgroup_read(cg, "cpu.stat", buf, sizeof(buf));
+	int64_t us;
+
+	if (r < 0 || parse_flat_key(buf, (size_t)r, "usage_usec", &us) < 0)
+		return -1;
+	return us * (NS_PER_MS / 1000);
 }
 
 int cgroup_write_number(const struct cgroup *cg, const char *file, int64_t value)

@@ -78,6 +78,9 @@ int cgroup_write(const struct cgroup *cg, const char *file, const char *value);
 int cgroup_read_number(const struct cgroup *cg, const char *file, int64_t *ret);
 int cgroup_write_number(const struct cgroup *cg, const char *file, int64_t value);
 
+/* CPU time of all that was in it so far; -1 = not known. */
+int64_t cgroup_cpu_ns(const struct cgroup *cg);
+
 /* 1: processes live in it or below; 0: none; -ENODEV/-ENOENT: removed. A fake group: 0. */
 int cgroup_is_populated(const struct cgroup *cg);
 

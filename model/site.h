@@ -103,6 +103,10 @@ struct tracer_stat {
 	int64_t encode_ns, write_ns, rss;
 };
 
+/* How much a run was slowed is an estimate, right to about a tenth of the cost: of a run that did
+ * little else than hit probes no more is known than that it was slowed by this or more. */
+#define TRACE_SLOWDOWN_MAX 4.0
+
 /* What a traced run leaves at its end. Owned by the tracer; borrowed by the store. */
 struct trace_result {
 	const struct module *modules;

@@ -1,5 +1,6 @@
 #include "report/text_internal.h"
 
+#include "model/site.h"
 #include <math.h>
 #include <string.h>
 
@@ -224,8 +225,9 @@ static void add_slowdown(struct str *out, const struct run_view *v)
 		return;
 	}
 	text_about(out, "slowdown",
-		   "about %s, estimated: hits x trap cost and BPF programs, %s x %s + %s, against "
+		   "%s %s, estimated: hits x trap cost and BPF programs, %s x %s + %s, against "
 		   "the rest of the run's CPU time",
+		   slower.v < TRACE_SLOWDOWN_MAX ? "about" : "more than",
 		   text_value(share, &slower, UNIT_SHARE), text_trace_value(hits, v, TRACE_hits),
 		   text_trace_value(trap, v, TRACE_trap_ns),
 		   text_trace_value(bpf, v, TRACE_program_ns));

@@ -15,16 +15,22 @@
 #define STATS_MAX 256 /* rings that get rows in tracer_stat */
 #define EVENTS_MAX (INT64_C(4) << 30)
 #define FAULT_ROWS_MAX INT64_C(1000000) /* about 100 MB */
+#define COST_BEATS 3   /* the cost is told after 1.5 s at the earliest … */
+#define COST_TOLD 0.05 /* … from this slowdown on, of a workload that has used 0.1 s */
+#define COST_CPU_NS (NS_PER_S / 10)
 
 struct trace {
 	const struct run_env *env;
+	const struct cgroup *cg; /* the run's */
 	struct tracer *tracer;
 	struct trace_sink sink;
 	int64_t run_id, t0_mono_ns;
 	int run_index;
 	int undo_freeze, undo_continue;
-	bool is_odd_beat;
 	int64_t fault_rows, faults_left_out;
+	int64_t bytes_before; /* in events.zst, of runs before this one */
+	int beats;
+	bool has_told_cost;
 	int64_t encode_ns, write_ns; /* of the reader's thread, for trace_beat */
 	struct tracer_stat stats[STATS_MAX];
 };
@@ -170,6 +176,7 @@ int trace_new(struct trace **ret, const struct run_env *env, const struct run_sp
 	if (!t)
 		return err_errno(err, -ENOMEM, "cannot start the tracer");
 	t->env = env;
+	t->cg = cg;
 	t->run_index = spec->run_order;
 	t->sink = (struct trace_sink){
 		.ctx = t,
@@ -219,6 +226,7 @@ int trace_start(struct trace *t, int64_t run_id, pid_t pid, int64_t t0_mono_ns, 
 
 	t->run_id = run_id;
 	t->t0_mono_ns = t0_mono_ns;
+	t->bytes_before = events_writer_totals(*t->env->events).bytes;
 	events_put_run(*t->env->events, run_id, t0_mono_ns);
 	if (tracer_no_faults(t->tracer, &why) < 0) {
 		log_err(t->env->opts->log, LOG_WARN, &why);
@@ -228,12 +236,31 @@ int trace_start(struct trace *t, int64_t run_id, pid_t pid, int64_t t0_mono_ns, 
 	return tracer_start(t->tracer, pid, t0_mono_ns, err);
 }
 
+/* Once, as soon as it is worth telling. */
+static void tell_cost(struct trace *t)
+{
+	int64_t cpu_ns = cgroup_cpu_ns(t->cg);
+	double slowdown = tracer_slowdown(t->tracer, cpu_ns);
+	bool is_least = slowdown >= TRACE_SLOWDOWN_MAX;
+	const char *about = is_least ? "more than" : "about";
+
+	if (cpu_ns < COST_CPU_NS || !(slowdown >= COST_TOLD))
+		return;
+	t->has_told_cost = true;
+	log_msg(t->env->opts->log, LOG_NOTE,
+		"tracing has taken %s %.0f %% of the workload's CPU time so far: it needs %s %.1f "
+		"times as much as with -t none",
+		about, 100 * slowdown / (1 + slowdown), about, 1 + slowdown);
+}
+
 bool trace_beat(struct trace *t)
 {
 	int n;
 
-	t->is_odd_beat = !t->is_odd_beat;
-	if (t->is_odd_beat)
+	t->beats++;
+	if (!t->has_told_cost && t->beats >= COST_BEATS)
+		tell_cost(t);
+	if (t->beats % 2)
 		return !tracer_has_aborted(t->tracer);
 	n = tracer_stats(t->tracer, t->stats, STATS_MAX);
 	for (int i = 0; i < n; i++) {
@@ -276,12 +303,14 @@ static void tell_unrecorded(struct trace *t)
 
 int trace_finish(struct trace *t, int64_t cpu_ns, struct err *err)
 {
+	struct tracer_run run = {.cpu_ns = cpu_ns};
 	struct trace_result result;
 	int r;
 
 	tracer_stop(t->tracer);
 	tell_unrecorded(t);
-	r = tracer_result(t->tracer, cpu_ns, on_progress, t, &result, err);
+	run.bytes_written = events_writer_totals(*t->env->events).bytes - t->bytes_before;
+	r = tracer_result(t->tracer, run, on_progress, t, &result, err);
 	if (r == 0)
 		r = store_write_trace(t->env->store, t->run_id, &result, err);
 	return r;

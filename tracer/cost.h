@@ -15,5 +15,10 @@ struct cost {
 
 void cost_measure(struct cost *ret, struct kernel *k);
 
-/* ns of the workload's CPU time that its hits have cost so far, programs apart; -1 = not known. */
-int64_t cost_of_traps(const struct cost *c, struct kernel *k);
+/* ns of the workload's CPU time that probes have taken so far, programs included; -1 = not known.
+ */
+int64_t cost_so_far(const struct cost *c, struct kernel *k);
+
+/* How much longer the workload takes for it: 0.5 = half as long again. At most TRACE_SLOWDOWN_MAX;
+ * NAN when either time is not known (-1). */
+double cost_slowdown(int64_t cost_ns, int64_t cpu_ns);

@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "base/str.h"
+#include "tracer/cost.h"
 #include "tracer/symbols.h"
 
 #include <errno.h>
@@ -203,16 +204,18 @@ static void count_calls(struct result *r)
 	figure(r, "frees", frees);
 }
 
-/* Each hit costs a trap or two; what the programs do is measured by the kernel. The rest of the CPU
- * time is what the workload would have taken alone. */
-static void add_slowdown(struct result *r, const struct result_in *in, int64_t program_ns)
+/* What a hit costs without the program's work. */
+static int64_t mean_trap(const struct result_in *in, const struct reader_totals *t)
 {
-	int64_t cost_ns = in->traps_ns + program_ns;
+	return in->cost_ns < 0 || t->hits == 0 ? -1 : (in->cost_ns - t->program_ns) / t->hits;
+}
 
-	if (in->traps_ns < 0 || in->cpu_ns <= cost_ns)
-		return;
-	str_addf(&r->summary, ", \"slowdown\": %.4f",
-		 (double)cost_ns / (double)(in->cpu_ns - cost_ns));
+static void add_slowdown(struct result *r, const struct result_in *in)
+{
+	double slowdown = cost_slowdown(in->cost_ns, in->run.cpu_ns);
+
+	if (!isnan(slowdown))
+		str_addf(&r->summary, ", \"slowdown\": %.4f", slowdown);
 }
 
 static void add_scans(struct result *r, const struct result_in *in)
@@ -237,6 +240,7 @@ static int add_summary(struct result *r, const struct result_in *in)
 	str_add(&r->summary, "{");
 	figure(r, "events", t.received);
 	figure(r, "recorded", t.recorded);
+	figure(r, "bytes_written", in->run.bytes_written);
 	count_calls(r);
 	figure(r, "peak_live_bytes", l.peak_bytes);
 	figure(r, "peak_t_ns", l.peak_t_ns - in->t0_mono_ns);
@@ -261,7 +265,7 @@ static int add_summary(struct result *r, const struct result_in *in)
 	figure(r, "skipped", t.skipped);
 	figure(r, "stepped", t.stepped);
 	figure(r, "returns", t.returns);
-	figure(r, "trap_ns", t.hits > 0 ? in->traps_ns / t.hits : -1);
+	figure(r, "trap_ns", mean_trap(in, &t));
 	figure(r, "program_ns", t.program_ns);
 	figure(r, "tracer_cpu_ns", t.cpu_ns);
 	figure(r, "tracer_rss_bytes", ru.ru_maxrss * INT64_C(1024));
@@ -274,7 +278,7 @@ static int add_summary(struct result *r, const struct result_in *in)
 	figure(r, "unresolved", s.unresolved);
 	figure(r, "copies_bytes", in->copied_bytes);
 	add_scans(r, in);
-	add_slowdown(r, in, t.program_ns);
+	add_slowdown(r, in);
 	str_add(&r->summary, "}");
 	r->out.summary_json = r->summary.data;
 	return r->summary.failed ? -ENOMEM : 0;

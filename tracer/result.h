@@ -15,8 +15,8 @@ struct result_in {
 	struct modules *modules;
 	const struct coverage *coverage;
 	size_t n_coverage;
-	int64_t traps_ns; /* of all hits; -1 = not known */
-	int64_t cpu_ns;   /* of the workload; -1 = not known */
+	int64_t cost_ns; /* of the workload's CPU time, by probes; -1 = not known */
+	struct tracer_run run;
 	int64_t t0_mono_ns;
 	int64_t copied_bytes;
 	bool has_faults;

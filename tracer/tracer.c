@@ -225,8 +225,14 @@ void tracer_stop(struct tracer *t)
 	kernel_detach(t->kernel);
 }
 
-int tracer_result(struct tracer *t, int64_t cpu_ns, void (*on_progress)(void *ctx, double done),
-		  void *ctx, struct trace_result *ret, struct err *err)
+double tracer_slowdown(const struct tracer *t, int64_t cpu_ns)
+{
+	return cost_slowdown(cost_so_far(&t->cost, t->kernel), cpu_ns);
+}
+
+int tracer_result(struct tracer *t, struct tracer_run run,
+		  void (*on_progress)(void *ctx, double done), void *ctx, struct trace_result *ret,
+		  struct err *err)
 {
 	struct result_in in = {
 		.reader = t->reader,
@@ -234,8 +240,8 @@ int tracer_result(struct tracer *t, int64_t cpu_ns, void (*on_progress)(void *ct
 				    : (struct scanner_totals){.period_ns = -1},
 		.history_forgotten = history_forgotten(t->history),
 		.modules = t->modules,
-		.traps_ns = cost_of_traps(&t->cost, t->kernel),
-		.cpu_ns = cpu_ns,
+		.cost_ns = cost_so_far(&t->cost, t->kernel),
+		.run = run,
 		.t0_mono_ns = t->t0_mono_ns,
 		.copied_bytes = t->private ? private_bytes(t->private) : -1,
 		.has_faults = t->opts.parts & TRACE_FAULT && t->no_faults.code == 0,

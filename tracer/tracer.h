@@ -64,10 +64,20 @@ bool tracer_has_aborted(const struct tracer *t);
 /* The pipeline's state now, a row per ring; at most max. Any thread. */
 int tracer_stats(struct tracer *t, struct tracer_stat *ret, int max);
 
+/* How much longer the workload takes for being traced, so far: 0.5 = half as long again, at most
+ * TRACE_SLOWDOWN_MAX; NAN = not known. cpu_ns: its CPU time so far. */
+double tracer_slowdown(const struct tracer *t, int64_t cpu_ns);
+
 /* Ends the recording: everything that the workload has done is read, the probes go. */
 void tracer_stop(struct tracer *t);
 
-/* Names, sites and figures; borrowed from t. on_progress (may be NULL) is told a fraction 0…1.
- * cpu_ns: the workload's CPU time, -1 = not known. */
-int tracer_result(struct tracer *t, int64_t cpu_ns, void (*on_progress)(void *ctx, double done),
-		  void *ctx, struct trace_result *ret, struct err *err);
+/* What the caller knows of a run at its end; -1 = not known. */
+struct tracer_run {
+	int64_t cpu_ns;        /* of the workload */
+	int64_t bytes_written; /* by the sink */
+};
+
+/* Names, sites and figures; borrowed from t. on_progress (may be NULL) is told a fraction 0…1. */
+int tracer_result(struct tracer *t, struct tracer_run run,
+		  void (*on_progress)(void *ctx, double done), void *ctx, struct trace_result *ret,
+		  struct err *err);

@@ -14,11 +14,19 @@ two_per_pair() { # DIR [TAG]
 		FROM run")" 1
 }
 
+# Entries of both functions; what libraries do when they are loaded comes to a few.
+stepped() { t "$1: entries that are single-stepped" test "$(figure "$1" stepped)" "${@:2}"; }
+
 trace glibc "$programs/pairs"; two_per_pair glibc
+stepped glibc -lt 100
+t "glibc: a return each of malloc" eval '[ "$(figure glibc returns)" -ge 10007 ] &&
+	[ "$(figure glibc returns)" -lt 10107 ]'
 for lib in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
 	preloaded $lib $lib "$programs/pairs"
 	two_per_pair $lib
 done
+stepped libmimalloc.so.2 -ge 20014
+stepped libtcmalloc_minimal.so.4 -lt 1000
 for kind in static jemalloc tcmalloc; do
 	trace static-$kind "$programs/pairs-$kind"
 	two_per_pair static-$kind static

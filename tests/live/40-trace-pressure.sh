@@ -29,6 +29,22 @@ t "threads: no loss" is "$(lost_rows threads)" 0
 t "threads: sites of the storm add up" is "$(sql threads "SELECT sum(alloc_count) FROM site WHERE
 	site_id IN (SELECT site_id FROM site_stack WHERE function = 'pair')")" 32048
 
+# -- what it costs is told while it runs
+cap "$ANALYZER" -t alloc -o told "$storm" -n 300000
+t "cost: told on stderr" has err "tracing has taken .* % of the workload's CPU time so far"
+t "cost: once" is "$(grep -c 'tracing has taken' err)" 1
+cap "$ANALYZER" -q -t alloc -o quiet "$storm" -n 300000
+t "cost: not with -q" hasnt err 'tracing has taken'
+cap "$ANALYZER" -t alloc -o idle sleep 2.7
+t "cost: not of a program that allocates little" hasnt err 'tracing has taken'
+t "cost: a slowdown that is most of the run" is "$(sql told "SELECT json_extract(trace,
+	'\$.slowdown') BETWEEN 2 AND 4 FROM run")" 1
+t "cost: one that is next to nothing" is "$(sql idle "SELECT json_extract(trace, '\$.slowdown')
+	BETWEEN 0 AND 2 FROM run")" 1
+# The file's header is no run's.
+t "events.zst: its bytes are the run's" is "$(sql told "SELECT json_extract(trace,
+	'\$.bytes_written') FROM run")" $(($(stat -c %s told/events.zst) - 48))
+
 # -- with a ring that holds next to nothing and a reader that sleeps
 ANALYZER="$tiny $ANALYZER"
 cap $ANALYZER -q -t alloc -o tiny "$storm" -p 16 -n 1000

@@ -241,6 +241,26 @@ static void test_processes(void **state)
 	free(list);
 }
 
+static void test_cpu_ns(void **state)
+{
+	struct cgroup_place p;
+	struct count_undo u;
+	struct cgroup_tree t;
+	struct cgroup cg;
+	struct err err;
+
+	add_group(*state, "/cg", "memory", "memory");
+	place(*state, "/cg", &p, &u);
+	find(*state, &t, "30 22 0:26 / /cg rw - cgroup2 cgroup2 rw\n", "0::/\n");
+	assert_int_equal(cgroup_create(&cg, &t, &p, "cpu", &u.undo, &err), 0);
+	assert_int_equal(cgroup_cpu_ns(&cg), -1);
+	fake_file(*state, "/cg/cpu/cpu.stat", "usage_usec 2500123\nuser_usec 7\nsystem_usec 3\n");
+	assert_int_equal(cgroup_cpu_ns(&cg), 2500123000);
+	fake_file(*state, "/cg/cpu/cpu.stat", "user_usec 7\n");
+	assert_int_equal(cgroup_cpu_ns(&cg), -1);
+	cgroup_close(&cg);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -256,6 +276,7 @@ int main(void)
 		TEST(test_place_given),
 		TEST(test_names),
 		TEST(test_processes),
+		TEST(test_cpu_ns),
 	};
 
 	return cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);

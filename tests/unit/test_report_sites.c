@@ -350,13 +350,26 @@ static void test_clean(void **state)
 	fixture_remove(&f);
 }
 
+/* So slow that the estimate is only a bound. */
+static void test_slow(void **state)
+{
+	_cleanup_str_ struct str text = {0}, json = {0};
+	struct fixture f;
+
+	(void)state;
+	open_traced(&f, "UPDATE run SET trace = '{\"events\":9,\"slowdown\":4.0}'");
+	fixture_report(&f, &text, &json);
+	assert_has(&text, "slowdown more than 400.0 %, estimated");
+	fixture_remove(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),       cmocka_unit_test(test_json),
 		cmocka_unit_test(test_many_sites), cmocka_unit_test(test_none),
 		cmocka_unit_test(test_schema_1),   cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_clean),      cmocka_unit_test(test_slow),
 	};
 
 	return cmocka_run_group_tests_name("report sites", tests, NULL, NULL);
