@@ -1,21 +1,27 @@
 /*
  * Pages of the stack are swapped out when the allocator is called: they hold the return addresses.
- * Needs swap, else status 77. Says how many pages were out, over all rounds. The first function's
- * stack is known when its pages go, the second's is seen with its pages gone for the first time.
+ * Needs swap, else status 77. Says how many pages were out, and how many of them had come back
+ * after the allocator's return, over all rounds: nobody but the tracer has touched them. The first
+ * function's stack is known when its pages go, the second's is seen with its pages gone for the
+ * first time.
  * EXPECT alloc malloc 1451 x 13
  * EXPECT free free 1451 x 13
  * EXPECT alloc malloc 1453 x 1
  * EXPECT free free 1453 x 1
+ * ALLOW alloc malloc 4096
+ * ALLOW free free 4096
  */
 #include "trace.h"
 
 #define PAGE 4096UL
 #define LEVELS 8
+#define ROOM (3 * PAGE)
 
-static uintptr_t top; /* of main's frame */
-static int pages_out;
+static uintptr_t top;      /* of main's frame */
+static uintptr_t from, to; /* the pages that go */
+static int pages_out, pages_back;
 
-static int count_out(uintptr_t from, uintptr_t to)
+static int count_out(void)
 {
 	static uint64_t entries[512];
 	int fd = open("/proc/self/pagemap", O_RDONLY), n = 0;
@@ -30,17 +36,20 @@ static int count_out(uintptr_t from, uintptr_t to)
 	return n;
 }
 
-/* All pages from two above the caller's frame up to main's. */
+/* All pages from two above the caller's frame up to main's. On one CPU: a page just written waits
+ * in that CPU's batch, out of reach of reclaim, and only a call there takes it out. */
 static __attribute__((noinline)) void page_out(void)
 {
-	uintptr_t from = ((uintptr_t)__builtin_frame_address(0) & -PAGE) + 2 * PAGE;
-	uintptr_t to = top & -PAGE;
-	int all = (int)((to - from) / PAGE), n = 0;
+	int all, n = 0;
+
+	from = ((uintptr_t)__builtin_frame_address(0) & -PAGE) + 2 * PAGE;
+	to = top & -PAGE;
+	all = (int)((to - from) / PAGE);
 
 	/* A page may still be on its way to the lists that reclaim knows. */
 	for (int i = 0; i < 100 && n < all; i++) {
 		CHECK(madvise((void *)from, to - from, MADV_PAGEOUT) == 0);
-		n = count_out(from, to);
+		n = count_out();
 		if (n == 0)
 			_exit(77);
 		if (n < all)
@@ -50,40 +59,58 @@ static __attribute__((noinline)) void page_out(void)
 	pages_out += n;
 }
 
+/* From one place, whether pages are out or not: it is one site. */
+static __attribute__((noinline)) void pair(size_t size, int is_out)
+{
+	if (is_out)
+		page_out();
+	pairs(size, 1);
+	if (is_out)
+		pages_back += (int)((to - from) / PAGE) - count_out();
+}
+
+/* A page that was never written is no page. */
+static void fill(volatile char *room)
+{
+	for (size_t i = 0; i < ROOM; i += 64)
+		room[i] = (char)(i / 64 + 1);
+}
+
 static __attribute__((noinline)) void known(int level, int is_out)
 {
-	volatile char room[3 * PAGE];
+	volatile char room[ROOM];
 
-	room[0] = 1;
+	fill(room);
 	if (level > 0)
 		known(level - 1, is_out);
-	if (level == 0 && is_out)
-		page_out();
-	if (level == 0)
-		pairs(1451, 1);
+	else
+		pair(1451, is_out);
 	room[1] = room[0];
 }
 
 static __attribute__((noinline)) void unknown(int level)
 {
-	volatile char room[3 * PAGE];
+	volatile char room[ROOM];
 
-	room[0] = 1;
-	if (level > 0) {
+	fill(room);
+	if (level > 0)
 		unknown(level - 1);
-	} else {
-		page_out();
-		pairs(1453, 1);
-	}
+	else
+		pair(1453, 1);
 	room[1] = room[0];
 }
 
 int main(void)
 {
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	CHECK(sched_setaffinity(0, sizeof(cpu), &cpu) == 0);
 	top = (uintptr_t)__builtin_frame_address(0);
 	for (int i = 0; i < 13; i++)
 		known(LEVELS - 1, i >= 8);
 	unknown(LEVELS - 1);
-	dprintf(1, "%d\n", pages_out);
+	dprintf(1, "%d %d\n", pages_out, pages_back);
 	return 0;
 }
