@@ -15,7 +15,7 @@
 #define STATS_MAX 256 /* rings that get rows in tracer_stat */
 #define EVENTS_MAX (INT64_C(4) << 30)
 #define FAULT_ROWS_MAX INT64_C(1000000) /* about 100 MB */
-#define COST_BEATS 3   /* the cost is told after 1.5 s at the earliest … */
+#define COST_BEATS 3                    /* the cost is told after 1.5 s at the earliest … */
 #define COST_TOLD 0.05 /* … from this slowdown on, of a workload that has used 0.1 s */
 #define COST_CPU_NS (NS_PER_S / 10)
 

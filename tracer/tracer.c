@@ -34,7 +34,7 @@ struct tracer {
 	struct scanner *scanner;
 	struct result *result;
 	int64_t t0_mono_ns;
-	struct rlimit files; /* as they were, and are for the workload */
+	struct rlimit files;  /* as they were, and are for the workload */
 	struct err no_faults; /* why they are not traced; code 0 = they are */
 	struct cost cost;
 	bool has_stopped;
