@@ -172,6 +172,7 @@ int tracer_new(struct tracer **ret, const struct tracer_opts *opts, struct err *
 	if (!t)
 		return err_errno(err, -ENOMEM, "cannot start the tracer");
 	t->opts = *opts;
+	t->cost.emulated_ns = -1;
 	(void)getrlimit(RLIMIT_NOFILE, &t->files);
 	r = set_up(t, err);
 	if (r < 0) {
