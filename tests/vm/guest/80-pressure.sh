@@ -32,20 +32,18 @@ swapped() { # DIR FUNCTION: bytes at the last scan that saw the workload
 }
 
 cap "$WORKLOAD" 1M 1 1 # its file, and what it needs, are read from the host now
-for use in mmap malloc; do
-	option=$([ $use = malloc ] && echo --malloc)
-	limited cold.$use 90M --hot 50 --seconds 20 $option
-	hot=$(swapped cold.$use allocate_hot_half) warm=$(swapped cold.$use allocate_warm_quarter)
-	cold=$(swapped cold.$use allocate_cold_quarter)
-	t "cold.$use: the squeeze took a part of it" test $((hot + warm + cold)) -gt 10000000
-	t "cold.$use: what was taken is cold and warm ($hot, $warm, $cold)" \
-		test $((hot * 20)) -le $((hot + warm + cold))
-	limited phase.$use 115M --seconds 14 $option
-	phase=$(sed -n 's/^phase 75 %: .* at \([0-9]*\).*/\1/p' out | head -n 1)
-	t "phase.$use: the warm quarter comes back" is "$(sql phase.$use "SELECT count(*) > 100
-		FROM fault WHERE site_id IN ($(of allocate_warm_quarter))")" 1
-	t "phase.$use: nearly all faults are its own" is "$(sql phase.$use "SELECT
-		sum(site_id IN ($(of allocate_warm_quarter))) >= 0.95 * count(*) FROM fault
-		WHERE site_id IS NOT NULL AND t_ns > (SELECT exec_t_ns + 5e9 FROM run)")" 1
-done
+use=${USE:-mmap} option=$([ "${USE:-}" = malloc ] && echo --malloc)
+limited cold.$use 90M --hot 50 --seconds 20 $option
+hot=$(swapped cold.$use allocate_hot_half) warm=$(swapped cold.$use allocate_warm_quarter)
+cold=$(swapped cold.$use allocate_cold_quarter)
+t "cold.$use: the squeeze took a part of it" test $((hot + warm + cold)) -gt 10000000
+t "cold.$use: what was taken is cold and warm ($hot, $warm, $cold)" \
+	test $((hot * 20)) -le $((hot + warm + cold))
+limited phase.$use 115M --seconds 14 $option
+phase=$(sed -n 's/^phase 75 %: .* at \([0-9]*\).*/\1/p' out | head -n 1)
+t "phase.$use: the warm quarter comes back" is "$(sql phase.$use "SELECT count(*) > 100
+	FROM fault WHERE site_id IN ($(of allocate_warm_quarter))")" 1
+t "phase.$use: nearly all faults are its own" is "$(sql phase.$use "SELECT
+	sum(site_id IN ($(of allocate_warm_quarter))) >= 0.95 * count(*) FROM fault
+	WHERE site_id IS NOT NULL AND t_ns > (SELECT exec_t_ns + 5e9 FROM run)")" 1
 done_testing
