@@ -40,7 +40,6 @@ t "cold.$use: the squeeze took a part of it" test $((hot + warm + cold)) -gt 100
 t "cold.$use: what was taken is cold and warm ($hot, $warm, $cold)" \
 	test $((hot * 20)) -le $((hot + warm + cold))
 limited phase.$use 115M --seconds 14 $option
-phase=$(sed -n 's/^phase 75 %: .* at \([0-9]*\).*/\1/p' out | head -n 1)
 t "phase.$use: the warm quarter comes back" is "$(sql phase.$use "SELECT count(*) > 100
 	FROM fault WHERE site_id IN ($(of allocate_warm_quarter))")" 1
 t "phase.$use: nearly all faults are its own" is "$(sql phase.$use "SELECT
