@@ -93,13 +93,9 @@ int fault_served(struct bpf_perf_event_data *ctx)
 		return 0;
 	(void)bpf_find_vma(bpf_get_current_task_btf(), m.address, look_at_vma, &m, 0);
 	seq = __sync_fetch_and_add(&cs->seq, 1);
-	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
-	if (!r) {
-		count_lost(cs);
-		if (policy == POLICY_PAUSE)
-			stop_self(cs);
+	r = reserve(ring, cs, sizeof(*r));
+	if (!r)
 		return 0;
-	}
 	__builtin_memset(r, 0, sizeof(*r));
 	r->type = RECORD_FAULT;
 	r->seq = seq;

@@ -232,3 +232,16 @@ static void count_lost(struct cpu_state *cs)
 		cs->lost_from_ns = now;
 	cs->lost_to_ns = now;
 }
+
+/* Room for a record, or NULL: then one is lost, and who makes them is to wait. */
+static __always_inline void *reserve(void *ring, struct cpu_state *cs, u64 size)
+{
+	void *r = bpf_ringbuf_reserve(ring, size, 0);
+
+	if (r)
+		return r;
+	count_lost(cs);
+	if (policy == POLICY_PAUSE)
+		stop_self(cs);
+	return NULL;
+}

@@ -65,13 +65,9 @@ __noinline int emit(const struct news *n)
 	if (!cs || !ring)
 		return 0;
 	seq = __sync_fetch_and_add(&cs->seq, 1);
-	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
-	if (!r) {
-		count_lost(cs);
-		if (policy == POLICY_PAUSE)
-			stop_self(cs);
+	r = reserve(ring, cs, sizeof(*r));
+	if (!r)
 		return 0;
-	}
 	r->type = RECORD_CALL;
 	r->kind = n->kind;
 	r->flags = n->flags;

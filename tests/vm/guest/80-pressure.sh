@@ -25,10 +25,10 @@ limited() {
 		"$(sql "$d" "SELECT count(*) FROM fault WHERE site_id IS NOT NULL AND NOT is_own")"
 	t "$d: nothing lost" is "$(figure "$d" lost) $(sql "$d" 'SELECT count(*) FROM loss')" "0 0"
 }
-swapped() { # DIR FUNCTION: bytes at the last scan that saw the workload
+swapped() { # DIR FUNCTION: bytes at the last scan that saw the memory
 	sql "$1" "SELECT coalesce(sum(swapped_bytes), 0) FROM site_sample AS a WHERE site_id IN ($(of "$2"))
 		AND t_ns = (SELECT max(t_ns) FROM site_sample AS b WHERE b.site_id = a.site_id AND
-		b.t_ns <= (SELECT max(t_ns) FROM scan WHERE processes > 0))"
+		b.live_bytes > 0)"
 }
 
 cap "$WORKLOAD" 1M 1 1 # its file, and what it needs, are read from the host now
