@@ -591,7 +591,7 @@ uint32_t live_fault(struct live *l, const struct fault *f)
 	if (!site)
 		site = moving(l, f->tid, f->address);
 	if (!site && (f->mapping == FAULT_ANON || f->mapping == FAULT_BRK))
-		site = site_table_get(&l->sites, 0, SITE_OTHER);
+		site = live_allocator(l);
 	if (site && !f->is_own)
 		site_table_fault(&l->sites, site, f->duration_ns);
 	return site;
@@ -600,32 +600,6 @@ uint32_t live_fault(struct live *l, const struct fault *f)
 void live_count_faults(struct live *l)
 {
 	l->sites.counts_faults = true;
-}
-
-int live_each(const struct live *l, uint32_t pid, live_each_fn *fn, void *ctx)
-{
-	struct space *s = find_space(l, pid);
-	const uint64_t *order;
-	const struct piece *p;
-	size_t i = 0;
-	int r;
-
-	if (!s)
-		return 0;
-	r = blocks_order(&s->blocks, &order);
-	p = ranges_next(&s->ranges, 0);
-	while (r == 0 && (p || i < s->blocks.n)) {
-		struct live_block b;
-
-		if (p && (i == s->blocks.n || p->start <= order[i])) {
-			b = of_piece(p);
-			p = ranges_next(&s->ranges, p->end);
-		} else {
-			b = of_block(blocks_find(&s->blocks, order[i++]));
-		}
-		r = fn(ctx, &b);
-	}
-	return r;
 }
 
 uint64_t live_space(const struct live *l, uint32_t pid)

@@ -83,13 +83,6 @@ void live_count_faults(struct live *l);
  */
 uint32_t live_fault(struct live *l, const struct fault *f);
 
-/* Not 0: stop, and live_each returns it. Must not call live_event. */
-typedef int live_each_fn(void *ctx, const struct live_block *b);
-
-/* Blocks and parts of mappings of a process in order of address, a mapping before a block that
- * begins with it. 0, what fn returned, or -ENOMEM before the first call of it. */
-int live_each(const struct live *l, uint32_t pid, live_each_fn *fn, void *ctx);
-
 /*
  * For laying what is live over pages. The address space of a process: a number that only those
  * processes have too that share it; 0 = no event of that pid was seen.

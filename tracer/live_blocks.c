@@ -9,7 +9,6 @@
 void blocks_done(struct blocks *b)
 {
 	free(b->slots);
-	free(b->order);
 	starts_done(&b->starts);
 	*b = (struct blocks){0};
 }
@@ -68,7 +67,6 @@ struct block *blocks_at(struct blocks *b, uint64_t address)
 	at->address = address;
 	at->site = 0;
 	b->n++;
-	b->is_ordered = false;
 	return at;
 }
 
@@ -113,7 +111,6 @@ void blocks_remove(struct blocks *b, struct block *at)
 	}
 	b->slots[hole].address = 0;
 	b->n--;
-	b->is_ordered = false;
 	if (b->cap > FIRST_CAP && b->n * 10 < b->cap * 3)
 		(void)resize(b, MAX(b->n * 5 / 3, (size_t)FIRST_CAP)); /* else it stays large */
 }
@@ -131,32 +128,6 @@ int blocks_inherit(struct blocks *ret, const struct blocks *from)
 		ret->slots[i].is_inherited = true;
 	ret->n = from->n;
 	ret->cap = from->cap;
-	return 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-int blocks_order(struct blocks *b, const uint64_t **ret)
-{
-	if (!b->is_ordered && b->n > 0) {
-		uint64_t *order = realloc(b->order, b->n * sizeof(*order));
-		size_t n = 0;
-
-		if (!order)
-			return -ENOMEM;
-		for (size_t i = 0; i < b->cap; i++)
-			if (b->slots[i].address != 0)
-				order[n++] = b->slots[i].address;
-		qsort(order, n, sizeof(*order), compare);
-		b->order = order;
-		b->is_ordered = true;
-	}
-	*ret = b->order;
 	return 0;
 }
 

@@ -23,8 +23,6 @@ struct block {
 struct blocks {
 	struct block *slots;
 	size_t n, cap;
-	uint64_t *order; /* addresses, sorted; valid where is_ordered */
-	bool is_ordered;
 	struct starts starts; /* of blocks on more than one page; complete where has_starts */
 	bool has_starts;
 };
@@ -43,9 +41,6 @@ void blocks_remove(struct blocks *b, struct block *at);
 
 /* All blocks of from, as inherited ones. *ret is overwritten. 0 or -ENOMEM. */
 int blocks_inherit(struct blocks *ret, const struct blocks *from);
-
-/* Addresses of all blocks in order, borrowed until the next change. 0 or -ENOMEM. */
-int blocks_order(struct blocks *b, const uint64_t **ret);
 
 /*
  * The block that has the byte at that address; of overlapping ones any. Blocks begin at multiples

@@ -515,6 +515,18 @@ void reader_free(struct reader *r)
 	free(r);
 }
 
+/* For a caller that must not be kept waiting: a scan's copy may take long. */
+static bool lock_soon(struct reader *r)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += NS_PER_MS;
+	until.tv_sec += until.tv_nsec / NS_PER_S;
+	until.tv_nsec %= NS_PER_S;
+	return pthread_mutex_clocklock(&r->lock, CLOCK_MONOTONIC, &until) == 0;
+}
+
 int reader_stats(struct reader *r, struct tracer_stat *ret, int max)
 {
 	struct rusage ru;
@@ -522,7 +534,8 @@ int reader_stats(struct reader *r, struct tracer_stat *ret, int max)
 	struct pressure_totals pauses = pressure_totals(r->pressure);
 
 	(void)getrusage(RUSAGE_SELF, &ru);
-	(void)pthread_mutex_lock(&r->lock);
+	if (!lock_soon(r))
+		return 0;
 	for (int i = 0; i < n; i++) {
 		struct ring_state *st = &r->rings[i];
 

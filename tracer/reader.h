@@ -44,6 +44,7 @@ void reader_free(struct reader *r); /* NULL allowed */
 int reader_start(struct reader *r, int64_t t0_mono_ns, struct err *err);
 void reader_stop(struct reader *r);
 
+/* 0 also when the thread is too busy to be asked within a millisecond. */
 int reader_stats(struct reader *r, struct tracer_stat *ret, int max);
 bool reader_has_aborted(const struct reader *r);
 

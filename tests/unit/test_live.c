@@ -439,54 +439,137 @@ static void many_mappings(void **state)
 	ok(MAIN, EVENT_MUNMAP, 0, UINT64_C(1) << 40, 0, 0);
 	expect(site(1, SITE_MMAP), 65530, 65530, 0, 0);
 }
-/* -- in order of address --------------------------------------------------------------------- */
+/* -- copies --------------------------------------------------------------------------------------
+ */
 
-struct seen {
-	struct live_block b[8];
-	size_t n, stop_at;
-};
-
-static int see(void *ctx, const struct live_block *b)
+static int by_address(const void *a, const void *b)
 {
-	struct seen *s = ctx;
+	const struct live_block *x = a, *y = b;
 
-	assert_true(s->n < ARRAY_SIZE(s->b));
-	s->b[s->n++] = *b;
-	return s->n == s->stop_at ? -EINTR : 0;
+	return (x->address > y->address) - (x->address < y->address);
 }
 
-static void each(void **state)
+static void copied(void **state)
 {
-	static const uint64_t address[] = {0x8000, 0x10000, 0x10000, 0x10040, 0x20000, 0x30000};
-	static const uint64_t size[] = {1, 0x1000, 16, 24, 8, 0x2000};
-	struct seen s = {0};
+	static const uint64_t address[] = {0x8000, 0x10000, 0x10040, 0x20000, 0x10000, 0x30000};
+	static const uint64_t size[] = {1, 16, 24, 8, 0x1000, 0x2000};
+	struct live_block b[6];
+	size_t n_pieces;
 
 	(void)state;
-	assert_int_equal(live_each(l, P, see, &s), 0);
-	assert_int_equal(s.n, 0);
+	assert_int_equal(live_copy(l, P, b, 6, &n_pieces), 0);
 	ok(MAIN, EVENT_MMAP, 0x30000, 0x2000, 1, 0);
 	ok(MAIN, EVENT_ALLOC, 0x20000, 8, 2, 0);
 	ok(MAIN, EVENT_ALLOC, 0x10040, 24, 2, 0);
 	ok(MAIN, EVENT_ALLOC, 0x10000, 16, 2, 0);
 	ok(MAIN, EVENT_MMAP, 0x10000, 0x1000, 1, 0);
 	ok(MAIN, EVENT_ALLOC, 0x8000, 1, 2, 0);
-	assert_int_equal(live_each(l, P, see, &s), 0);
-	assert_int_equal(s.n, 6);
+	b[0].address = 77;
+	assert_int_equal(live_copy(l, P, b, 5, &n_pieces), 4); /* no room: only how many */
+	assert_int_equal(b[0].address, 77);
+	assert_int_equal(live_copy(l, P, b, 6, &n_pieces), 4);
+	assert_int_equal(n_pieces, 2);
+	qsort(b, 4, sizeof(b[0]), by_address);
 	for (size_t i = 0; i < 6; i++) {
-		assert_int_equal(s.b[i].address, address[i]);
-		assert_int_equal(s.b[i].size, size[i]);
+		assert_int_equal(b[i].address, address[i]);
+		assert_int_equal(b[i].size, size[i]);
+		assert_int_equal(b[i].site, i < 4 ? 2 : 1);
 	}
-	assert_int_equal(s.b[1].site, 1);
-	assert_int_equal(s.b[2].site, 2);
-	assert_int_equal(s.b[5].t_ns, 1000);
+	assert_int_equal(b[5].t_ns, 1000);
+}
+
+/* -- major faults --------------------------------------------------------------------------------
+ */
+
+static uint32_t fault(uint32_t pid, uint32_t tid, uint64_t address, enum fault_mapping mapping,
+		      int64_t duration_ns)
+{
+	const struct fault f = {.pid = pid,
+				.tid = tid,
+				.address = address,
+				.mapping = mapping,
+				.duration_ns = duration_ns};
+
+	return live_fault(l, &f);
+}
+
+static void expect_faults(const struct site *s, int64_t n, int64_t ns)
+{
+	assert_int_equal(s->major_faults, n);
+	assert_int_equal(s->fault_ns, ns);
+}
+
+static void faults_of_owners(void **state)
+{
+	const struct fault own = {
+		.pid = P, .tid = P, .address = 0x20000, .duration_ns = 5, .is_own = true};
+
+	(void)state;
+	live_count_faults(l);
+	ok(MAIN, EVENT_MMAP, 0x100000, 0x10000, 1, 0);
+	ok(MAIN, EVENT_ALLOC, 0x10ff0, 0x3000, 2, 0); /* on four pages */
+	ok(MAIN, EVENT_ALLOC, 0x20000, 48, 3, 0);
+	assert_int_equal(fault(P, P, 0x100123, FAULT_ANON, 100), 1);
+	assert_int_equal(fault(P, 101, 0x10fff, FAULT_BRK, 10), 2);
+	assert_int_equal(fault(P, 101, 0x13fef, FAULT_BRK, 10), 2);
+	assert_int_equal(fault(P, P, 0x2002f, FAULT_BRK, -1), 3);
+	assert_int_equal(live_fault(l, &own), 3);
+	expect_faults(site(1, SITE_MMAP), 1, 100);
+	expect_faults(site(2, SITE_MALLOC), 2, 20);
+	expect_faults(site(3, SITE_MALLOC), 1, -1); /* not our own; no time was measured */
+	/* Nobody's: a file's, a stack's. */
+	assert_int_equal(fault(P, P, 0x500000, FAULT_FILE, 1), 0);
+	assert_int_equal(fault(P, P, 0x500000, FAULT_STACK, 1), 0);
+	assert_int_equal(fault(P, P, 0x500000, FAULT_UNKNOWN, 1), 0);
+	/* The allocator's: behind a block, and where nothing ever was. */
+	assert_int_equal(fault(P, P, 0x13ff0, FAULT_BRK, 7), 4);
+	assert_int_equal(fault(300, 300, 0x500000, FAULT_ANON, 7), 4);
+	expect_faults(site(0, SITE_OTHER), 2, 14);
+}
+
+static void faults_of_what_is_freed_and_reused(void **state)
+{
+	(void)state;
+	live_count_faults(l);
+	ok(MAIN, EVENT_ALLOC, 0x10000, 0x4000, 1, 0);
+	assert_int_equal(fault(P, P, 0x12000, FAULT_ANON, 1), 1);
 	ok(MAIN, EVENT_FREE, 0x10000, 0, 0, 0);
-	s = (struct seen){0};
-	assert_int_equal(live_each(l, P, see, &s), 0);
-	assert_int_equal(s.n, 5);
-	assert_int_equal(s.b[2].address, 0x10040);
-	s = (struct seen){.stop_at = 3};
-	assert_int_equal(live_each(l, P, see, &s), -EINTR);
-	assert_int_equal(s.n, 3);
+	assert_int_equal(fault(P, P, 0x12000, FAULT_FILE, 1), 0);
+	ok(MAIN, EVENT_ALLOC, 0x11000, 0x4000, 2, 0);
+	assert_int_equal(fault(P, P, 0x12000, FAULT_ANON, 1), 2);
+	assert_int_equal(fault(P, P, 0x10800, FAULT_FILE, 1), 0);
+	/* The child's copy is the same site's; what the parent frees stays the child's. */
+	ok(MAIN, EVENT_FORK, C, 0, 0, 0);
+	ok(MAIN, EVENT_FREE, 0x11000, 0, 0, 0);
+	assert_int_equal(fault(C, C, 0x12000, FAULT_ANON, 1), 2);
+	assert_int_equal(fault(P, P, 0x12000, FAULT_FILE, 1), 0);
+	expect_faults(site(1, SITE_MALLOC), 1, 1);
+	expect_faults(site(2, SITE_MALLOC), 2, 2);
+}
+
+/* realloc copies: what it reads is the old block's, though that was freed when the call began. */
+static void faults_while_moving(void **state)
+{
+	(void)state;
+	live_count_faults(l);
+	ok(MAIN, EVENT_ALLOC, 0x10000, 0x4000, 1, 0);
+	ok(MAIN, EVENT_MMAP, 0x100000, 0x4000, 3, 0);
+	ok(MAIN, EVENT_FREE, 0x10000, 0, 0, EVENT_REALLOC);
+	assert_int_equal(fault(P, P, 0x13fff, FAULT_ANON, 1), 1);
+	assert_int_equal(fault(P, 101, 0x13fff, FAULT_FILE, 1), 0); /* another thread's */
+	ok(MAIN, EVENT_ALLOC, 0x50000, 0x8000, 2, EVENT_REALLOC);
+	assert_int_equal(fault(P, P, 0x13fff, FAULT_FILE, 1), 0);
+	ok(MAIN, EVENT_MUNMAP, 0x100000, 0x4000, 0, EVENT_REALLOC);
+	assert_int_equal(fault(P, P, 0x101000, FAULT_ANON, 1), 2); /* sites by their first event */
+	expect_faults(site(1, SITE_MALLOC), 1, 1);
+	expect_faults(site(3, SITE_MMAP), 1, 1);
+}
+
+static void faults_not_traced(void **state)
+{
+	(void)state;
+	ok(MAIN, EVENT_ALLOC, 0x10000, 0x4000, 1, 0);
+	expect_faults(site(1, SITE_MALLOC), -1, -1);
 }
 
 int main(void)
@@ -515,7 +598,11 @@ int main(void)
 		test(mremap_fails),
 		test(the_break),
 		test(many_mappings),
-		test(each),
+		test(copied),
+		test(faults_of_owners),
+		test(faults_of_what_is_freed_and_reused),
+		test(faults_while_moving),
+		test(faults_not_traced),
 	};
 
 	return cmocka_run_group_tests_name("live", tests, NULL, NULL);

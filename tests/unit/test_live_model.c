@@ -570,31 +570,14 @@ static void compare_address(const struct m_space *s, uint32_t pid, uint64_t addr
 	}
 }
 
-struct seen {
-	int n_blocks;
-	uint64_t mapped, last;
-};
-
-static int see(void *ctx, const struct live_block *b)
-{
-	struct seen *s = ctx;
-
-	assert_true(b->address > s->last);
-	s->last = b->address;
-	if (b->address < AREA)
-		s->n_blocks++;
-	else
-		s->mapped += b->size;
-	return 0;
-}
-
 static void compare_spaces(void)
 {
 	for (uint32_t pid = 1; pid <= PIDS; pid++) {
 		int space = m.space_of[pid - 1], n_blocks = 0;
 		const struct m_space *s = space < 0 ? NULL : &m.space[space];
-		struct seen seen = {0};
-		uint64_t mapped = 0;
+		struct live_block copy[SLOTS + PAGES];
+		uint64_t mapped = 0, found = 0;
+		size_t n_pieces;
 
 		for (uint64_t a = HEAP - 4; a < HEAP + 16 * SLOTS + 48; a += 4)
 			compare_address(s, pid, a);
@@ -606,9 +589,10 @@ static void compare_spaces(void)
 			n_blocks += s->block[i].is_live;
 		for (int i = 0; s && i < PAGES; i++)
 			mapped += s->page[i].mapping != 0 ? PAGE : 0;
-		assert_int_equal(live_each(l, pid, see, &seen), 0);
-		assert_int_equal(seen.n_blocks, n_blocks);
-		assert_int_equal(seen.mapped, mapped);
+		assert_int_equal(live_copy(l, pid, copy, ARRAY_SIZE(copy), &n_pieces), n_blocks);
+		for (size_t i = 0; i < n_pieces; i++)
+			found += copy[n_blocks + (int)i].size;
+		assert_int_equal(found, mapped);
 	}
 }
 
