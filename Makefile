@@ -48,7 +48,8 @@ C_FILES := $(foreach m,$(MODULES) bpf tests/unit tests/fuzz tests/example bench 
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo check check-unit check-san check-cli check-live check-vm check-vm-trace check-bare fuzz bench \
+.PHONY: all deps demo check check-unit check-san check-cli check-live check-vm check-vm-long check-bare fuzz \
+	bench \
 	fmt lint install uninstall clean help
 
 all: $(O)/analyzer $(O)/workload  ## build the analyzer and the example workload
@@ -188,8 +189,8 @@ check-live: all  ## tests on this machine's kernel (root)
 check-vm: all  ## the whole product on real cgroup v2 memory, kernels 6.1 and 6.12
 	$(Q)tests/run vm
 
-check-vm-trace: all  ## the tracer on both of these kernels
-	$(Q)bash tests/vm/trace.sh
+check-vm-long: all  ## a traced server, and more, on both of these kernels
+	$(Q)TOP=$(CURDIR) bash tests/vm/long.sh
 
 check-bare:  ## deps, build, unit and command-line tests in a fresh minimal Debian 12
 	$(Q)tools/check-bare
