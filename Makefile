@@ -49,8 +49,7 @@ C_FILES := $(foreach m,$(MODULES) bpf tests/unit tests/fuzz tests/example bench 
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps demo check check-unit check-san check-cli check-live check-vm check-vm-long check-bare fuzz \
-	bench \
-	fmt lint install uninstall clean help
+	bench fmt lint install uninstall clean help
 
 all: $(O)/analyzer $(O)/workload  ## build the analyzer and the example workload
 
