@@ -55,11 +55,15 @@ t "the report names them first" is "$(awk '/^  site / { n++ } n == 1 && /createS
 
 t "every fault of the kernel's is a row" is "$(sql redis 'SELECT count(*) FROM fault')" \
 	"$(sed -n 's/^major faults //p' majflt)"
+# Files: a page that somebody else is reading already counts for who waits, not for the group. The
+# kernel's own look at a page that is out counts for the group alone.
 t "as many as the group's, or files' more" is "$(sql redis "SELECT
-	sum(mapping <> 'file') <= (SELECT max(memory_stat_pgmajfault) FROM sample) AND
-	count(*) >= (SELECT max(memory_stat_pgmajfault) FROM sample) FROM fault")" 1
+	sum(mapping <> 'file') <= p + 1 AND count(*) >= p - 1 - p / 1000 FROM fault,
+	(SELECT max(memory_stat_pgmajfault) AS p FROM sample)")" 1
 t "nothing lost" is "$(figure redis lost) $(sql redis 'SELECT count(*) FROM loss')" "0 0"
 t "stacks are whole" test "$(figure redis stacks_full)" -ge $(($(figure redis allocs) - 10))
+sql redis "SELECT 'faults', count(*), 'of files', sum(mapping = 'file'), 'own', sum(is_own), 'pgmajfault',
+	(SELECT max(memory_stat_pgmajfault) FROM sample) FROM fault" | sed 's/^/# /'
 sql redis "SELECT 'scan period s', max(period_ns) / 1e9, 'CPU s', max(scan_ns) / 1e9 FROM scan" |
 	sed 's/^/# /'
 done_testing
