@@ -1,18 +1,9 @@
 # Where each site's memory is, against what the program itself says of every page. With swap: a file
 # of ours, else what the machine has.
 . "$TOP/tests/trace/lib.sh"
+. "$TOP/tests/trace/swap.sh"
 need_tracer "residency"
 
-zswap=/sys/module/zswap/parameters/enabled cluster=/proc/sys/vm/page-cluster
-was_zswap=$(cat $zswap 2>"$work/.null") was_cluster=$(cat $cluster)
-put_back() {
-	[ -z "$was_zswap" ] || echo "$was_zswap" >$zswap
-	echo "$was_cluster" >$cluster
-	swapoff "$work/swap" 2>"$work/.null"
-	cd /
-	rm -rf "$work"
-}
-trap put_back EXIT
 grep -qw swap_info /proc/kallsyms && swapcache=yes || swapcache=no
 
 stands() { # MODE DIR
@@ -38,20 +29,14 @@ t "moves: no complaint" is "$(figure moves scan_problem)" ""
 stands share share
 
 # -- swapped out
-dd if=/dev/zero of=swap bs=1M count=64 status=none && chmod 600 swap && mkswap -q swap &&
-	swapon -p 32767 swap 2>"$work/.null"
-if ! grep -qs '[0-9]$' <(tail -n +2 /proc/swaps); then
-	skip "swap" "no swap can be had here"
-	done_testing
-	exit
-fi
+need_swap 64 swap
 if [ -n "$was_zswap" ]; then
-	echo Y >$zswap && echo 0 >$cluster
+	swap_with Y 0
 	stands swap zswap
 	# Compressed at once, and nothing read ahead: no page is in both places.
 	[ $swapcache = no ] || t "zswap: nothing in the swap cache" is \
 		"$(rows zswap 'max(swapcache_bytes)')" 0
-	echo N >$zswap && echo "$was_cluster" >$cluster
+	swap_with N "$was_cluster"
 fi
 stands swap plain
 # Written to a file, a page stays in memory until that is needed for something else.

@@ -1,29 +1,11 @@
 # Pages of the stack are swapped out when the allocator is called: the tracer brings in what it
 # needs, says so, and the stack is the one it was before.
 . "$TOP/tests/trace/lib.sh"
+. "$TOP/tests/trace/swap.sh"
 need_tracer "swapped stacks"
 
-# -- a swap file of our own, through zswap, a page at a time; all as before at the end
-swap=$TOP/build/test.swap zswap=/sys/module/zswap/parameters/enabled
-cluster=/proc/sys/vm/page-cluster had_cluster=$(cat /proc/sys/vm/page-cluster)
-had_zswap=$(cat $zswap 2>"$work/.null")
-restore() {
-	swapoff "$swap" 2>"$work/.null"
-	rm -f "$swap"
-	echo "$had_cluster" >$cluster
-	[ -z "$had_zswap" ] || echo "$had_zswap" >$zswap
-	cd / && rm -rf "$work"
-}
-trap restore EXIT
-dd if=/dev/zero of="$swap" bs=1M count=64 status=none && chmod 600 "$swap"
-mkswap -q "$swap"
-if ! swapon "$swap" 2>err; then
-	skip "swapped stacks" "$(cat err)"
-	done_testing
-	exit
-fi
-echo 0 >$cluster
-[ -z "$had_zswap" ] || echo Y >$zswap
+need_swap 64 "swapped stacks"
+swap_with Y 0
 
 cap "$programs/50-paged-out"
 t "untraced: pages are out" has out '^132 '
@@ -37,6 +19,10 @@ t "pages are out: six times 22" is "$pages_out" 132
 # In each round at least those of the seven frames that lie wholly above the lowest page that goes.
 t "the tracer has brought some in" test "$pages_back" -ge 42
 t "each is counted" is "$(figure swapped faulted_pages)" "$pages_back"
+cap "$ANALYZER" -q -t alloc,fault -o faults "$programs/50-paged-out"
+t "and the faults that it cost are told apart" is "$(figure faults own_faults) $(sql faults \
+	'SELECT count(*) FROM fault WHERE is_own AND mapping = "stack"')" \
+	"$(figure faults faulted_pages) $(figure faults faulted_pages)"
 t "nothing is cut or guessed" is "$(sql swapped "SELECT json_extract(trace, '\$.stacks_full') =
 	json_extract(trace, '\$.allocs') FROM run")" 1
 t "a stack known before: the same when its pages are out" is "$(sql swapped "SELECT count(*) || ' of ' ||
