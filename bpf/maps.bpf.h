@@ -15,6 +15,7 @@ const volatile u64 scope_cgroup_id = 0;
 const volatile u32 ring_bytes = 0;
 const volatile u32 policy = POLICY_PAUSE;
 const volatile u64 heartbeat_stale_ns = 1000000000;
+const volatile u64 table_wait_ns = 50000000; /* most */
 
 /* The depth of the scope's group in the tree; found by the first program that is inside. */
 int scope_level = -1;
@@ -116,6 +117,7 @@ struct walk {
 struct thread {
 	u32 n_calls;
 	u32 pad;
+	u64 awaited_pages, awaited_generation; /* of the table last waited for */
 	u64 argument[ARGUMENTS];
 	struct call call[CALLS_MAX];
 	struct walk walk;

@@ -410,6 +410,7 @@ static void leave_call(struct pt_regs *ctx, struct cpu_state *cs, u32 cpu)
 	if (n.kind != EVENT_RESTORE)
 		n.stack = capture_stack(ctx, th, cpu, cs);
 	emit(&n);
+	await_table(ctx, th);
 }
 
 static void leave(struct pt_regs *ctx)

@@ -403,6 +403,52 @@ static void start_walk(struct pt_regs *ctx, struct thread *th)
 	th->walk.depth = 0;
 }
 
+static bool is_valid(const struct table *table, u32 pid)
+{
+	return table && table->exec_pages == code_pages() && table->generation == generation(pid);
+}
+
+struct await_ctx {
+	u64 sp, until;
+	u32 pid;
+};
+
+static long look_for_table(u32 i __attribute__((unused)), struct await_ctx *c)
+{
+	u64 word;
+
+	if (bpf_ktime_get_ns() > c->until ||
+	    is_valid(bpf_map_lookup_elem(&tables, &c->pid), c->pid))
+		return 1;
+	/* May sleep: the reader may be waiting for this very CPU. */
+	(void)bpf_copy_from_user(&word, sizeof(word), (void *)c->sp);
+	return 0;
+}
+
+/*
+ * Where the kernel cannot list what is mapped, user space must look, while the process is there: a
+ * short one would be gone, and none of its stacks known. Waited for once per state of its code, or
+ * what cannot be listed at all would cost as much with each call.
+ */
+static void await_table(struct pt_regs *ctx, struct thread *th)
+{
+	struct await_ctx c = {.sp = PT_REGS_SP(ctx)};
+	u32 zero = 0;
+	const struct control *control_ = bpf_map_lookup_elem(&control, &zero);
+	u64 now = bpf_ktime_get_ns(), pages = code_pages();
+
+	c.pid = bpf_get_current_pid_tgid() >> 32;
+	c.until = now + table_wait_ns;
+	if (bpf_iter_task_vma_new || !control_ || now - control_->heartbeat_ns > heartbeat_stale_ns)
+		return;
+	if (is_valid(bpf_map_lookup_elem(&tables, &c.pid), c.pid) ||
+	    (th->awaited_pages == pages && th->awaited_generation == generation(c.pid)))
+		return;
+	th->awaited_pages = pages;
+	th->awaited_generation = generation(c.pid);
+	bpf_loop(1 << 20, look_for_table, &c, 0);
+}
+
 /* The stack at the return of a call: its id, 0 = none. */
 static u64 capture_stack(struct pt_regs *ctx, struct thread *th, u32 cpu, struct cpu_state *cs)
 {
@@ -414,7 +460,7 @@ static u64 capture_stack(struct pt_regs *ctx, struct thread *th, u32 cpu, struct
 	th->walk.quality = STACK_NONE;
 	th->walk.state = WALK_MISS;
 	th->walk.trampoline = trampoline();
-	if (table && table->exec_pages == code_pages() && table->generation == generation(pid)) {
+	if (is_valid(table, pid)) {
 		th->walk.quality = STACK_FULL;
 		walk(th, table);
 	} else {
