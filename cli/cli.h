@@ -30,6 +30,7 @@ int cmd_export(struct cli *cli, int argc, char **argv);
 int cmd_check(struct cli *cli, int argc, char **argv);
 int cmd_config(struct cli *cli, int argc, char **argv);
 int cmd_list(struct cli *cli, int argc, char **argv);
+int cmd_recover(struct cli *cli, int argc, char **argv);
 int cmd_zswap(struct cli *cli, int argc, char **argv);
 
 /* Part of `list`. */

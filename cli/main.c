@@ -16,9 +16,9 @@ struct verb {
 };
 
 static const struct verb verbs[] = {
-	{"run", cmd_run},     {"report", cmd_report}, {"export", cmd_export},
-	{"check", cmd_check}, {"config", cmd_config}, {"list", cmd_list},
-	{"zswap", cmd_zswap},
+	{"run", cmd_run},     {"report", cmd_report},   {"export", cmd_export},
+	{"check", cmd_check}, {"config", cmd_config},   {"list", cmd_list},
+	{"zswap", cmd_zswap}, {"recover", cmd_recover},
 };
 
 static const char help[] =
@@ -42,6 +42,7 @@ static const char help[] =
 	"  config    check|show|explain [FILE]       squeezer configurations\n"
 	"  list      metrics|laws|runs               what there is\n"
 	"  zswap     status|list|set NAME|restore    the compressor of compressed swap\n"
+	"  recover   [--json]                        put back what a killed analyzer left\n"
 	"\n"
 	"Before the verb\n"
 	"  -q, -v                   only errors; more\n"

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -21,25 +22,33 @@ static int create_in(struct journal *j, const char *dir)
 {
 	const char *rel = dir + strspn(dir, "/");
 	uint32_t rnd = 0;
+	int fd;
 
 	(void)getrandom(&rnd, sizeof(rnd), 0);
 	if (mkdirat(j->root->fd, rel, 0755) < 0 && errno != EEXIST)
 		return -errno;
 	(void)snprintf(j->path, sizeof(j->path), "%s/%d-%08x", dir, getpid(), rnd);
-	return root_openat(j->root, j->path, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
+	fd = root_openat(j->root, j->path, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
+	if (fd >= 0)
+		(void)flock(fd, LOCK_EX); /* the guard, and all else that we fork, share it */
+	return fd;
+}
+
+bool journal_user_dir(char *ret, size_t size)
+{
+	const char *xdg = getenv("XDG_RUNTIME_DIR");
+
+	return xdg && snprintf(ret, size, "%s/analyzer", xdg) < (int)size - 16;
 }
 
 int journal_create(struct journal *j, const struct root *root, struct err *err)
 {
-	const char *xdg = getenv("XDG_RUNTIME_DIR");
 	char dir[200];
 
 	*j = (struct journal){.root = root, .fd = -1};
-	j->fd = create_in(j, "/run/analyzer");
-	if (j->fd < 0 && xdg && strlen(xdg) < sizeof(dir) - 16) {
-		(void)snprintf(dir, sizeof(dir), "%s/analyzer", xdg);
+	j->fd = create_in(j, JOURNAL_DIR);
+	if (j->fd < 0 && journal_user_dir(dir, sizeof(dir)))
 		j->fd = create_in(j, dir);
-	}
 	if (j->fd >= 0)
 		return 0;
 	j->path[0] = '\0';

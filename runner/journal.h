@@ -13,6 +13,7 @@
 #include "base/root.h"
 #include "base/undo.h"
 
+#define JOURNAL_DIR "/run/analyzer"
 #define JOURNAL_MAX 128 /* entries that can be open at a time */
 
 struct journal_entry {
@@ -28,8 +29,11 @@ struct journal {
 	char path[256]; /* "" = in memory only */
 };
 
-/* Creates an empty journal. Only out of memory makes it fail: without a writable directory the
- * guard still works from the descriptor. */
+/* Where the journals of a user without rights to JOURNAL_DIR are; false = nowhere. */
+bool journal_user_dir(char *ret, size_t size);
+
+/* Creates an empty journal, locked (flock) as long as anybody has it open. Only out of memory makes
+ * it fail: without a writable directory the guard still works from the descriptor. */
 int journal_create(struct journal *j, const struct root *root, struct err *err);
 
 /* Closes; remove: nothing is left to be put back. */
