@@ -110,7 +110,7 @@ bad "period 1e999" '-s 1e999: takes' -s 1e999
 bad "limit 12Q" '--limit 12Q: takes a size' --limit 12Q
 bad "limit 0" '--limit 0: must be more than 0' --limit 0
 bad "repeat 0" '-n 0: takes a number' -n 0
-bad "trace" '-t stacks: takes auto, none or alloc' -t stacks
+bad "trace" '-t stacks: takes auto, none, or of alloc,fault' -t stacks
 bad "trace policy" '--trace-policy wait: takes pause, drop or abort' --trace-policy wait
 bad "events-max 0" '--events-max 0: takes a size such as 512M' --events-max 0
 bad "events-max 10%" '--events-max 10%: takes a size' --events-max 10%

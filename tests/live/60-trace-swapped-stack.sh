@@ -8,14 +8,14 @@ need_swap 64 "swapped stacks"
 swap_with Y 0
 
 cap "$programs/50-paged-out"
-t "untraced: pages are out" has out '^132 '
-t "untraced: an allocation brings none in" is "$(cat out)" "132 0"
+# The stack begins anywhere in a page: 22 pages lie between, or 23.
+t "untraced: pages are out, and an allocation brings none in" has out '^13[28] 0$'
 
 trace swapped "$programs/50-paged-out"
 read -r pages_out pages_back <out
 t "ends as untraced" is $status 0
 t "its allocations: exact" expect swapped 50-paged-out
-t "pages are out: six times 22" is "$pages_out" 132
+t "pages are out: six times" test "$pages_out" = 132 -o "$pages_out" = 138
 # In each round at least those of the seven frames that lie wholly above the lowest page that goes.
 t "the tracer has brought some in" test "$pages_back" -ge 42
 t "each is counted" is "$(figure swapped faulted_pages)" "$pages_back"
