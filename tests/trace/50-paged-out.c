@@ -102,11 +102,7 @@ static __attribute__((noinline)) void unknown(int level)
 
 int main(void)
 {
-	cpu_set_t cpu;
-
-	CPU_ZERO(&cpu);
-	CPU_SET(sched_getcpu(), &cpu);
-	CHECK(sched_setaffinity(0, sizeof(cpu), &cpu) == 0);
+	stay_on_this_cpu();
 	top = (uintptr_t)__builtin_frame_address(0);
 	for (int i = 0; i < 13; i++)
 		known(LEVELS - 1, i >= 8);

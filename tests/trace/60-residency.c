@@ -395,6 +395,7 @@ static void million(void)
 int main(int argc, char **argv)
 {
 	CHECK(argc == 2);
+	stay_on_this_cpu();
 	CHECK(mallopt(M_MMAP_THRESHOLD, 32 << 20) == 1 && mallopt(M_TRIM_THRESHOLD, 1 << 30) == 1);
 	if (strcmp(argv[1], "moves") == 0)
 		moves();

@@ -10,7 +10,6 @@
  */
 #include "trace.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 
 #define PAGE 4096
@@ -18,15 +17,6 @@
 #ifndef MADV_PAGEOUT
 #define MADV_PAGEOUT 21
 #endif
-
-static void stay_on_this_cpu(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(sched_getcpu(), &set);
-	CHECK(sched_setaffinity(0, sizeof(set), &set) == 0);
-}
 
 static long major_faults(void)
 {
@@ -261,7 +251,6 @@ static void file(const char *path)
 
 int main(int argc, char **argv)
 {
-	/* Pages that another CPU has only just put in order cannot be paged out from here. */
 	stay_on_this_cpu();
 	CHECK(argc == 2);
 	reused(); /* first: later on, free memory may be out too */

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -33,6 +34,16 @@ static inline void *opaque(void *p)
 {
 	__asm__ volatile("" : "+r"(p) : : "memory");
 	return p;
+}
+
+/* For who pages out: what another CPU has only just been given to put in order stays. */
+static inline void stay_on_this_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	CHECK(sched_setaffinity(0, sizeof(set), &set) == 0);
 }
 
 static inline void *alloc(size_t size)
