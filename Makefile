@@ -221,8 +221,9 @@ bench: all trace-programs $(BENCH)  ## speed, as ratios
 	$(Q)bench/trace.sh fixed programs scan storm
 
 .PHONY: soak
-soak: all trace-programs  ## the tracer under 21 million events at full speed
+soak: all trace-programs  ## the tracer under 21 million events at full speed; 200 kills
 	$(Q)bench/trace.sh soak
+	$(Q)RUNS=200 TOP=$(CURDIR) ANALYZER=$(CURDIR)/$(O)/analyzer bash tests/cli/60-kill.sh
 
 fmt:  ## format the C files
 	$(Q)clang-format -i $(C_FILES)
