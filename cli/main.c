@@ -42,7 +42,7 @@ static const char help[] =
 	"  config    check|show|explain [FILE]       squeezer configurations\n"
 	"  list      metrics|laws|runs               what there is\n"
 	"  zswap     status|list|set NAME|restore    the compressor of compressed swap\n"
-	"  recover   [--json]                        put back what a killed analyzer left\n"
+	"  recover   [--json]                        put back what a killed one left\n"
 	"\n"
 	"Before the verb\n"
 	"  -q, -v                   only errors; more\n"
